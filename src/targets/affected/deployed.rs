@@ -1,6 +1,6 @@
 //! The targets whose builds may differ: those whose objects or sources changed, and those with a different input.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -9,9 +9,8 @@ use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
 use crate::config::{Config, EngineName};
 use crate::graph::inputs::BuildInput;
 use crate::message::failure::Result;
-use crate::reference::is_url;
 use crate::targets::plain::manifests;
-use crate::targets::{self, Changer, ObjectRef, Target, TargetLocation, Targets};
+use crate::targets::{self, Changer, ObjectRef, Target, TargetDir, TargetLocation, Targets};
 use crate::tree::path;
 
 /// The identity of an object, independent of its location.
@@ -117,184 +116,200 @@ impl Causes<'_> {
         config: &Config,
         sides: Sides<&DeploymentIndex<'_>>,
     ) -> Result<Vec<AffectedTarget>> {
-        let (old_index, new_index) = (sides.old, sides.new);
-        let Sides { old, new } = sides.map(|side| &side.targets.targets);
-        let now = new_index.targets;
+        let targets = sides.map(|side| side.targets);
+        let Sides { old, new } = targets.map(|side| &side.targets);
         let before = pair_with_old(old, new);
         let pairs = TargetPairs::of(sides, &before);
+        let comparison = TargetComparison { causes: self, config, old, new: targets.new, pairs: &pairs };
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
-            // Without an old target it is new, with two exceptions. If the old tree deployed its file, and nothing
-            // deploys it now, it is only the written form of a target that a build made. And another view of an object
-            // that the old tree has is not new.
-            let Some(at) = before[number] else {
-                if !new_index.is_idle(target, old_index) && !is_view(target, new, old) {
-                    let cause = self.target_cause(target, None, now, config)?;
-                    let view = old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
-                    // Always a cause: a target without an old one differs by its file.
-                    affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
+            match before[number] {
+                Some(at) if pairs.is_new(number, at) => {
+                    affected.push(AffectedTarget::added(target, object_file(target)));
                 }
-                continue;
-            };
-            if pairs.is_new(number, at) {
-                affected.push(AffectedTarget::added(target, object_file(target)));
-                continue;
+                Some(at) => affected.extend(comparison.change(target, at, pairs.is_unnamed(at))?),
+                // If the old tree deployed its file, and nothing deploys it now, it is only the written form of a
+                // target that a build made.
+                None if sides.new.is_idle(target, sides.old) => {}
+                // Another view of an object that the old tree has is not new.
+                None if is_view(target, new, old) => {}
+                None => affected.extend(comparison.appearance(target)?),
             }
-            let mut change = AffectedTarget::changed(target, &old[at]);
-            // An object that nothing deploys any more is like one that is gone, although its file stays.
-            let is_unnamed = pairs.is_unnamed(at);
-            if is_unnamed {
-                change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
-            }
-            if change.status == DiffStatus::Changed {
-                match self.target_cause(&change.target, Some(&old[at]), now, config)? {
-                    Some(cause) => change.cause = cause,
-                    // Whether it is still deployed is not known: that is a change, although no input differs.
-                    None if is_unnamed => {}
-                    None => continue,
-                }
-            }
-            affected.push(change);
         }
-        // An old target that nothing deployed, although the new tree deploys its file, is not removed: it is only the
-        // written form of a target that a build makes now.
-        for at in pairs.gone().filter(|at: &usize| !old_index.is_idle(&old[*at], new_index)) {
-            // A target whose name was unknown, and is known now, is not removed.
-            if has_unknown_names(&old[at]) && is_view(&old[at], old, new) {
-                continue;
+        for at in pairs.gone() {
+            let target = &old[at];
+            // If the new tree deploys its file, and nothing deployed it before, it is only the written form of a target
+            // that a build makes now. A target whose name was unknown, and is known now, is not removed either.
+            let is_renamed = has_unknown_names(target) && is_view(target, old, new);
+            if !sides.old.is_idle(target, sides.new) && !is_renamed {
+                affected.extend(comparison.change(target, at, true)?);
             }
-            let change = AffectedTarget::changed(&old[at], &old[at]);
-            let mut change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
-            if change.status == DiffStatus::Changed
-                && let Some(cause) = self.target_cause(&change.target, Some(&old[at]), now, config)?
-            {
-                change.cause = cause;
-            }
-            affected.push(change);
         }
         Ok(affected)
     }
+}
 
-    /// The change of a target that nothing is known to deploy any more: it is removed, unless the `changer` may still
-    /// deploy it, or a chart that differs and makes objects of its kind. `now` are the new targets.
-    fn removed_unless_unknown(
-        &self,
-        mut change: AffectedTarget,
-        changer: Option<Changer>,
-        now: &Targets,
-    ) -> Result<AffectedTarget> {
-        // Both callers give a change with an old target.
-        let Some(old) = change.was.as_ref() else { return Ok(change) };
-        let changer = match changer {
-            Some(changer) => Some(changer),
-            None => self.changed_chart_for(old, now)?.map(Changer::new),
-        };
-        let Some(changer) = changer else {
-            let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
-            return Ok(AffectedTarget { target, was: None, status, cause });
-        };
-        change.target.changed_by.get_or_insert(changer);
-        Ok(change)
+/// The targets of two trees, to find their changes.
+struct TargetComparison<'a> {
+    causes: &'a Causes<'a>,
+    config: &'a Config,
+    old: &'a [Target],
+    new: &'a Targets,
+    pairs: &'a TargetPairs<'a>,
+}
+
+impl TargetComparison<'_> {
+    /// The change of a target without an old one: it is new, unless an old view of its object may have named it.
+    fn appearance(&self, target: &Target) -> Result<Option<AffectedTarget>> {
+        let view = self.old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
+        // Always a cause: a target without an old one differs by its file.
+        let cause = self.cause(target, None)?;
+        Ok(cause.map(|cause| AffectedTarget::appeared(target, view, cause)))
+    }
+
+    /// The change from the old target `at` to `target`. `None` if nothing differs. If it `is_unnamed`, nothing is known
+    /// to deploy it any more: it is like one that is gone, although the file of its object may stay.
+    fn change(&self, target: &Target, at: usize, is_unnamed: bool) -> Result<Option<AffectedTarget>> {
+        let old = &self.old[at];
+        let mut change = AffectedTarget::changed(target, old);
+        if is_unnamed {
+            let Some(changer) = self.possible_changer(at)? else {
+                let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
+                return Ok(Some(AffectedTarget { target, was: None, status, cause }));
+            };
+            change.target.changed_by.get_or_insert(changer);
+        }
+        match self.cause(&change.target, Some(old))? {
+            Some(cause) => change.cause = cause,
+            // Whether it is still deployed is not known: that is a change, although no input differs.
+            None if is_unnamed => {}
+            None => return Ok(None),
+        }
+        Ok(Some(change))
+    }
+
+    /// Something that may still deploy an old target, although nothing is known to do so: a build or file, or a chart
+    /// that differs. `None` if it is removed.
+    fn possible_changer(&self, at: usize) -> Result<Option<Changer>> {
+        if let Some(changer) = self.pairs.may_name(at) {
+            return Ok(Some(changer));
+        }
+        Ok(self.changed_chart_for(&self.old[at])?.map(Changer::new))
     }
 
     /// The file of the first chart that differs and may now make the object of an old target: one of its templates is
-    /// for objects of that kind, and its output is not among the new targets (`now`).
-    fn changed_chart_for(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
-        let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
-        let mut charts = BTreeSet::new();
-        for changed in self.changes.files(|_| true)? {
-            for directory in path::and_above(path::parent(&changed)) {
-                let file = path::join(directory, "Chart.yaml");
-                // An object that was written in the chart itself is gone from there.
-                let was_in_it = path::is_in(&target.object.file, directory);
-                let is_known = was_in_it || now.is_rendered(directory);
-                if is_known || tree.entry(&file)?.is_none() || !charts.insert(directory.to_owned()) {
-                    continue;
-                }
-                for template in tree.below(&path::join(directory, "templates"))? {
-                    let text = tree.read(&template);
-                    // One that cannot be read may make any object.
-                    if text.is_ok_and(|text| !String::from_utf8_lossy(&text).contains(&kind)) {
-                        continue;
-                    }
-                    return Ok(Some(file));
-                }
+    /// for objects of that kind, and its output is not among the new targets.
+    fn changed_chart_for(&self, target: &Target) -> Result<Option<String>> {
+        let changes = self.causes.changes;
+        let files = changes.files(|_| true)?;
+        for directory in path::directories(files.iter().map(String::as_str)) {
+            let file = path::join(directory, "Chart.yaml");
+            // An object that was written in the chart itself is gone from there.
+            let is_known = path::is_in(&target.object.file, directory) || self.new.is_rendered(directory);
+            if !is_known && changes.trees.new.entry(&file)?.is_some() && self.has_template_for(target, directory)? {
+                return Ok(Some(file));
             }
         }
         Ok(None)
     }
 
-    /// The difference for a target, in its object or among its inputs now and before (`old`, `None` for a new target);
+    /// Whether a template of a chart may make an object of the kind of a target.
+    fn has_template_for(&self, target: &Target, chart: &str) -> Result<bool> {
+        let (tree, kind) = (&self.causes.changes.trees.new, format!("kind: {}", target.object.written_kind()));
+        let templates = tree.below(&path::join(chart, "templates"))?;
+        // One that cannot be read may make any object.
+        let is_other =
+            |template: &String| tree.read(template).is_ok_and(|text| !String::from_utf8_lossy(&text).contains(&kind));
+        Ok(!templates.iter().all(is_other))
+    }
+
+    /// The difference for a target, in its object or among its inputs now and before (`old`, `None` for a new target).
     /// `None` if there is none.
-    fn target_cause(
-        &self,
-        target: &Target,
-        old: Option<&Target>,
-        all: &Targets,
-        config: &Config,
-    ) -> Result<Option<Cause>> {
-        let object = &target.object;
+    fn cause(&self, target: &Target, old: Option<&Target>) -> Result<Option<Cause>> {
         let is_same = old.is_some_and(|old| old.digest == target.digest);
-        let both = || [target].into_iter().chain(old);
+        let both: Vec<&Target> = [target].into_iter().chain(old).collect();
+        // The directories of both sides count: an old input may be gone, and a current one may be new.
+        let dirs: Vec<(&Target, &TargetDir)> =
+            both.iter().filter_map(|target| Some((*target, changeable_dir(target)?))).collect();
         let mut inputs = Vec::new();
         // If the object changed, the files that define it come first: they are the cause that a reviewer looks for.
         if !is_same {
-            let builders = all.targets.iter().filter(|builder| object.built_by.as_ref() == Some(&builder.by()));
-            let files = both().chain(builders).flat_map(Target::object_files);
-            // A kustomization that built it, or might have, may be gone.
-            let changer = |old: &'_ Target| old.changed_by.as_ref().map(|by| by.name.clone());
-            let before = old.and_then(|old| old.object.built_by.clone().or_else(|| changer(old)));
-            // The configuration may have moved the target: `repository` tells which URLs are this repository. It need
-            // not exist, and the source of bootstrapping has no file.
-            let files = files.chain(before.as_deref()).chain([config.file.as_str()]);
-            inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
+            inputs.extend(self.defining_files(target, old).into_iter().map(BuildInput::At));
         }
-        // The directories of both sides count: an old input may be gone, and a current one may be new.
-        let dirs = both().filter_map(|target| match &target.location {
-            // A tag always names the same content.
-            TargetLocation::Local(dir) if !dir.revision.is_fixed => Some((target, dir)),
-            TargetLocation::Local(_) | TargetLocation::External(_) | TargetLocation::Templated(_) => None,
-        });
-        let dirs: Vec<_> = dirs.collect();
-        let from = dirs.first().map_or("", |(_, dir)| &*dir.path);
         if target.why_unknown().is_some() {
             // Only the cluster knows the whole path, so everything below its known part counts.
+            let from = dirs.first().map_or("", |(_, dir)| &*dir.path);
             inputs.extend(known_directories(&target.manifest, from).into_iter().map(BuildInput::Below));
         }
         for (target, dir) in &dirs {
-            // A file may have become a manifest, or may no longer be one.
-            let plain = self.changes.trees.as_ref().try_map(|tree| manifests(&**tree, target, dir))?;
-            let plain = plain.new.zip(plain.old).map(|(new, old)| [new, old].concat());
-            // If not all objects are known, any file of the directory may make some.
-            let plain = plain.filter(|_| target.build.unread.is_none());
-            // The lists of manifests do not have what is behind a link, or in a submodule.
-            if plain.is_some() && target.build.directory.recurse {
-                inputs.extend(self.changes.changed_non_files(&dir.path)?.into_iter().map(BuildInput::At));
-            }
-            inputs.extend(targets::inputs(&*self.changes.trees.new, target, dir, plain)?);
+            inputs.extend(self.inputs(target, dir)?);
         }
         // A chart from elsewhere may have its values from this repository.
-        inputs.extend(both().flat_map(|target| target.build.more_inputs.iter().cloned().map(BuildInput::Below)));
-        if let Some(cause) = self.changes.cause_in(&inputs)? {
+        inputs.extend(both.iter().flat_map(|target| target.build.more_inputs.iter().cloned().map(BuildInput::Below)));
+        if let Some(cause) = self.causes.changes.cause_in(&inputs)? {
             return Ok(Some(cause));
         }
         for directory in dirs.iter().flat_map(|(target, dir)| target.roots(dir)) {
-            if let Some(cause) = self.of_directory(directory)? {
+            if let Some(cause) = self.causes.of_directory(directory)? {
                 return Ok(Some(cause));
             }
         }
-        if target.changed_by.is_some() || (object.built_by.is_some() && !is_same) {
-            // A root that reads the object may change it.
-            let files: Vec<&str> = target.object_files().collect();
-            let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
-            if let Some(cause) = readers.find_map(|root| self.of_roots[root.0].clone()) {
-                return Ok(Some(cause));
+        if target.changed_by.is_some() || (target.object.built_by.is_some() && !is_same) {
+            let cause = self.cause_in_readers(target);
+            if cause.is_some() {
+                return Ok(cause);
             }
         }
         // A `.sourceignore` may hide or show a file anywhere in an artifact, and turns the defaults of Flux off.
         let is_packed = dirs.first().is_some_and(|(_, dir)| dir.artifact.is_some());
-        let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
-        Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
+        let ignores = self.causes.changes.ignores.as_ref().filter(|_| is_packed);
+        Ok(ignores.or((!is_same).then_some(&target.object.file)).map(|file| Cause::Path(file.clone())))
+    }
+
+    /// The files that define the object of a target now and before, and those of the targets that made it. They need
+    /// not exist: the configuration may not, and the source of bootstrapping has no file.
+    fn defining_files(&self, target: &Target, old: Option<&Target>) -> Vec<String> {
+        let built_by = target.object.built_by.as_ref();
+        let builders = self.new.targets.iter().filter(|builder| built_by == Some(&builder.by()));
+        let files = [target].into_iter().chain(old).chain(builders).flat_map(Target::object_files).map(str::to_owned);
+        // A kustomization that built it, or might have, may be gone.
+        let changer = |old: &Target| old.changed_by.as_ref().map(|by| by.name.clone());
+        let before = old.and_then(|old| old.object.built_by.clone().or_else(|| changer(old)));
+        // The configuration may have moved the target: `repository` tells which URLs are this repository.
+        files.chain(before).chain([self.config.file.clone()]).collect()
+    }
+
+    /// The inputs of a target from its directory.
+    fn inputs(&self, target: &Target, dir: &TargetDir) -> Result<Vec<BuildInput>> {
+        let changes = self.causes.changes;
+        // A file may have become a manifest, or may no longer be one.
+        let plain = changes.trees.as_ref().try_map(|tree| manifests(&**tree, target, dir))?;
+        let plain = plain.new.zip(plain.old).map(|(new, old)| [new, old].concat());
+        // If not all objects are known, any file of the directory may make some.
+        let plain = plain.filter(|_| target.build.unread.is_none());
+        let mut inputs = Vec::new();
+        // The lists of manifests do not have what is behind a link, or in a submodule.
+        if plain.is_some() && target.build.directory.recurse {
+            inputs.extend(changes.changed_non_files(&dir.path)?.into_iter().map(BuildInput::At));
+        }
+        inputs.extend(targets::inputs(&*changes.trees.new, target, dir, plain)?);
+        Ok(inputs)
+    }
+
+    /// A difference for a root that reads the object of a target, which it may change. `None` if there is none.
+    fn cause_in_readers(&self, target: &Target) -> Option<Cause> {
+        let files: Vec<&str> = target.object_files().collect();
+        let readers = targets::readers(self.causes.graph, &|file| files.contains(&file));
+        readers.into_iter().find_map(|root| self.causes.of_roots[root.0].clone())
+    }
+}
+
+/// The directory of this repository that a target deploys. `None` if its content is always the same, as that of a tag,
+/// or not in this repository.
+fn changeable_dir(target: &Target) -> Option<&TargetDir> {
+    match &target.location {
+        TargetLocation::Local(dir) if !dir.revision.is_fixed => Some(dir),
+        _ => None,
     }
 }
 
@@ -328,33 +343,42 @@ fn object_file(target: &Target) -> Cause {
 /// paths leave the rest to the cluster. Its components are relative to `from`, other paths to the top.
 fn known_directories(manifest: &str, from: &str) -> Vec<String> {
     let (mut todo, mut directories) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
-    let mut add = |from: &str, text: &str| {
-        // A ResourceSet has its variables in `<<…>>`.
-        let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
-        let above = if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
-        directories.extend(path::resolve(from, above));
-    };
     while let Some(value) = todo.pop() {
         match value {
             Value::Array(all) => todo.extend(all),
             Value::Object(mut all) => {
-                all.remove("path").iter().filter_map(Value::as_str).for_each(|text| add("", text));
-                let components = all.remove("components");
-                let components = components.as_ref().and_then(Value::as_array).into_iter().flatten();
-                components.filter_map(Value::as_str).filter(|text| !is_url(text)).for_each(|text| add(from, text));
+                if let Some(Value::String(text)) = all.remove("path") {
+                    directories.extend(path::resolve("", known_part(&text)));
+                }
+                // A component may be a URL, which no path of the tree is like.
+                if let Some(Value::Array(components)) = all.remove("components") {
+                    let texts = components.iter().filter_map(Value::as_str);
+                    directories.extend(texts.filter_map(|text| path::resolve(from, known_part(text))));
+                }
                 todo.extend(all.into_iter().map(|(_, value)| value));
             }
             // A text may be a template of objects, such as `resourcesTemplate` of a ResourceSet.
             Value::String(text) => {
-                let paths = text.lines().filter_map(|line| line.trim_start_matches(['-', ' ']).strip_prefix("path: "));
-                let paths = paths.map(|text| text.trim_matches([' ', '"', '\'']));
-                // A path of an HTTP request or of a JSON patch is not a directory.
-                paths.filter(|text| !text.starts_with('/')).for_each(|text| add("", text));
+                let texts = text.lines().filter_map(path_in_line);
+                directories.extend(texts.filter_map(|text| path::resolve("", known_part(text))));
             }
             _ => {}
         }
     }
     directories
+}
+
+/// The directory in a path up to the first variable or pattern. A ResourceSet has its variables in `<<…>>`.
+fn known_part(text: &str) -> &str {
+    let Some(first) = text.find(['$', '{', '<', '*', '?', '[']) else { return text };
+    text[..first].rsplit_once('/').map_or("", |(above, _)| above)
+}
+
+/// The path in a line of YAML such as `- path: "apps/web"`. `None` for another key, and for an absolute path: that of
+/// an HTTP request or of a JSON patch is not a directory.
+fn path_in_line(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(['-', ' ']).strip_prefix("path: ")?.trim_matches([' ', '"', '\'']);
+    Some(text).filter(|text| !text.starts_with('/'))
 }
 
 #[cfg(test)]
