@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{DeployedTree, ObjectRef, PathContent, Target, Unread, Why, flux_objects};
+use super::{DeployedTree, ObjectRef, PathContent, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, BuildInput, RootInputs};
 use crate::graph::{ChartLookup, Explored, FileId, Graph, RootId, TroubleKind, reach};
@@ -171,73 +171,46 @@ fn unread(
 /// tree, and its targets.
 pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&DeployedTree>) -> Result<Affected> {
     let directories = starts(&*changes.trees.new, config, deployed.new)?;
-    // Unlike `starts`, this does not fail if the configuration excludes every kustomization of the old tree.
-    let before = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
-    let before = before.filter(|directory| config.may_start_in(directory)).chain(deployed.old.targets.roots());
-    let before: BTreeSet<String> = before.collect();
+    let old_directories = old_starts(changes, config, deployed.old)?;
     let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
-    // A difference for each root; these tell which unreadable files matter.
     let reached = deployed.map(DeploymentIndex::of);
     let incomplete = &reached.new.incomplete;
+    // A difference for each root; these tell which unreadable files matter.
     let causes = Causes::of(graph, changes, incomplete)?;
-    // A template that nothing deploys says nothing, unless the change is in it.
-    let roots = targets.roots();
-    let is_shown = |root: RootId, unread: &Unread| {
-        unread.why != Why::Template || causes.of_roots[root.0].is_some() || roots.contains(&graph.roots[root].directory)
-    };
-    let mut unread = unread(deployed.new, &directories, incomplete, is_shown, |file: &Unread| {
-        Ok(changes.cause_in(&[BuildInput::At(file.file.clone())])?.is_some())
-    })?;
-    // A chart is not reported again if one of its files is.
-    for chart in unused_charts(changes, config, deployed.new)? {
-        let directory = path::parent(&chart.file);
-        if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
-            unread.push(chart);
-        }
-    }
     let mut touched = causes.affected_targets(config, reached.as_ref())?;
     let filled = filled::filled_targets(&causes, &targets.targets, &mut touched)?;
-    // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
-    let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
-    let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
-    let new: HashSet<&ObjectRef> = targets.targets.iter().map(|target| &target.object).collect();
     // An old target that is perhaps not removed is only in `touched`, and counts as present.
+    let new: HashSet<&ObjectRef> = targets.targets.iter().map(|target| &target.object).collect();
     let may_stay =
         |change: &&AffectedTarget| change.status != DiffStatus::Removed && !new.contains(&change.target.object);
     let targets_total = targets.targets.len() + touched.iter().filter(may_stay).count();
+    // The top roots of both trees. The target that deployed a root compares its output, also if the root is gone, or
+    // another root references it now: only a root that is a top root now is listed by itself, too.
+    let mut top = top_directories(deployed.old, &old_directories);
+    let was_deployed = deployed.old.targets.roots();
+    top.retain(|directory| !was_deployed.contains(directory));
+    top.extend(top_directories(deployed.new, &directories));
+    Ok(Affected {
+        total: top.intersection(&directories).count(),
+        roots: causes.affected_roots(top, Sides { old: &old_directories, new: &directories })?,
+        targets_total,
+        unbuilt: unbuilt(targets, filled, &touched),
+        targets: touched,
+        unread: causes.unread(deployed.new, config, &directories, incomplete)?,
+        // Also the roots around a difference that no walk shows to read it.
+        directories: causes.directories().chain(changes.directories()).collect(),
+    })
+}
+
+/// The targets of which a reviewer must hear because their builds are unknown: those that a build may change or Flux
+/// fills in, and those that may be gone.
+fn unbuilt(targets: &Targets, filled: Vec<Target>, touched: &[AffectedTarget]) -> Vec<Target> {
+    let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
+    let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
     let perhaps_gone = touched.iter().map(|target| &target.target).filter(is_open);
     unbuilt.extend(filled);
     unbuilt.extend(perhaps_gone.filter(|target| !known.contains(&target.object)).cloned());
-    let mut affected = Affected {
-        unbuilt,
-        targets: touched,
-        targets_total,
-        unread,
-        // Also the roots around a difference that no walk shows to read it.
-        directories: causes.directories().chain(changes.directories()).collect(),
-        ..Affected::default()
-    };
-    // The top roots of both trees.
-    let was_deployed = deployed.old.targets.roots();
-    let current = top_directories(deployed.new, &directories);
-    for directory in top_directories(deployed.old, &before).union(&current) {
-        // The target that deployed this root compares its output, also if the root is gone, or another root references
-        // it now. Only a root that is a top root now is listed by itself, too.
-        if was_deployed.contains(directory) && !current.contains(directory) {
-            continue;
-        }
-        let (status, cause) = if !directories.contains(directory) {
-            (DiffStatus::Removed, Some(Cause::Path(directory.clone())))
-        } else {
-            affected.total += 1;
-            let status = if before.contains(directory) { DiffStatus::Changed } else { DiffStatus::Added };
-            (status, causes.of_directory(directory)?)
-        };
-        let directory = directory.clone();
-        affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
-    }
-    affected.roots.sort();
-    Ok(affected)
+    unbuilt
 }
 
 /// Whether an unknown build may change a target.
@@ -249,6 +222,13 @@ fn is_open(target: &&Target) -> bool {
 fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<BTreeSet<String>> {
     let starts = config.starting_points(tree, &[], &tree.kustomizations()?, deployed.targets.roots())?;
     Ok(starts.into_iter().collect())
+}
+
+/// The same of the old tree. Unlike [`starts`], this does not fail if the configuration excludes all of it.
+fn old_starts(changes: &Changes, config: &Config, deployed: &DeployedTree) -> Result<BTreeSet<String>> {
+    let directories = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
+    let directories = directories.filter(|directory| config.may_start_in(directory));
+    Ok(directories.chain(deployed.targets.roots()).collect())
 }
 
 /// The roots of the tree with an error that hides references, so that they may reference more than is known.
@@ -364,6 +344,50 @@ impl<'a> Causes<'a> {
     fn directories(&self) -> impl Iterator<Item = String> {
         let own = self.graph.user_roots().into_iter();
         own.filter(|(_, root)| self.of_roots[root.0].is_some()).map(|(directory, _)| directory.to_owned())
+    }
+
+    /// The files of the new tree that could not be read, and that the change concerns.
+    fn unread(
+        &self,
+        deployed: &DeployedTree,
+        config: &Config,
+        starts: &BTreeSet<String>,
+        incomplete: &BTreeMap<RootId, Unread>,
+    ) -> Result<Vec<Unread>> {
+        let roots = deployed.targets.roots();
+        // A template that nothing deploys says nothing, unless the change is in it.
+        let is_shown = |root: RootId, unread: &Unread| {
+            let is_deployed = roots.contains(&self.graph.roots[root].directory);
+            unread.why != Why::Template || self.of_roots[root.0].is_some() || is_deployed
+        };
+        let mut unread = unread(deployed, starts, incomplete, is_shown, |file: &Unread| {
+            Ok(self.changes.cause_in(&[BuildInput::At(file.file.clone())])?.is_some())
+        })?;
+        // A chart is not reported again if one of its files is.
+        for chart in unused_charts(self.changes, config, deployed)? {
+            let directory = path::parent(&chart.file);
+            if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
+                unread.push(chart);
+            }
+        }
+        Ok(unread)
+    }
+
+    /// The roots among `top`, in its order, whose builds may differ, or that were removed. `starts` are all directories
+    /// in which a run starts.
+    fn affected_roots(&self, top: BTreeSet<String>, starts: Sides<&BTreeSet<String>>) -> Result<Vec<AffectedRoot>> {
+        let mut roots = Vec::new();
+        for directory in top {
+            let Sides { old: was_there, new: is_there } = starts.map(|starts| starts.contains(&directory));
+            let status = match (was_there, is_there) {
+                (_, false) => DiffStatus::Removed,
+                (true, true) => DiffStatus::Changed,
+                (false, true) => DiffStatus::Added,
+            };
+            let cause = if is_there { self.of_directory(&directory)? } else { Some(Cause::Path(directory.clone())) };
+            roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
+        }
+        Ok(roots)
     }
 
     /// One of the differences for the build of a directory; `None` if there is none.
