@@ -40,18 +40,13 @@ pub(super) fn filled_targets(
     let mut filled = Vec::new();
     for target in targets {
         let map = target.build.variables.from().find_map(|name| maps.get_key_value(name));
-        // A URL is only kept if it is not certain that it is this repository: any other source cannot have moved.
-        if map.is_none() && target.url().is_none() {
-            continue;
-        }
         let index = known.get(&key(target)).copied();
         let was = index.and_then(|index| touched[index].was.as_ref());
-        // The same path at another URL may be another repository.
-        let is_moved = was
-            .is_some_and(|was| was.local_dir().is_some() && target.local_dir().is_some() && was.url() != target.url());
-        let changer = map.map(|(name, file)| format!("`{name}` in {file}"));
-        let changer = changer.or_else(|| is_moved.then(|| "the URL of its source".to_owned()));
-        let Some(changer) = changer else { continue };
+        let changer = match map {
+            Some((name, file)) => format!("`{name}` in {file}"),
+            None if was.is_some_and(|was| is_moved(was, target)) => "the URL of its source".to_owned(),
+            None => continue,
+        };
         // No file of its build changed, only a value that the cluster fills in.
         if let (None, Some((_, file))) = (index, map) {
             let cause = Cause::Path(file.clone());
@@ -60,6 +55,13 @@ pub(super) fn filled_targets(
         filled.push(Target { changed_by: Some(Changer::new(changer)), ..target.clone() });
     }
     Ok(filled)
+}
+
+/// Whether the same path may be in another repository now. A URL is only kept if it is not certain that it is this
+/// repository: any other source cannot have moved.
+fn is_moved(was: &Target, target: &Target) -> bool {
+    let is_local = was.local_dir().is_some() && target.local_dir().is_some();
+    is_local && target.url().is_some() && was.url() != target.url()
 }
 
 /// The identity of a target among those of its object.
