@@ -837,35 +837,9 @@ fn targets_of_scan(
     for object in &scan.objects {
         *targets.files.entry(object.object.file.clone()).or_default() |= !object.has_options();
     }
+    // Only objects name repositories: without any, the remotes are not looked up.
     if !scan.objects.is_empty() {
-        // Only objects name repositories: without any, the remotes are not looked up.
-        let mut identity = identity()?;
-        let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
-            let objects = &scan.objects;
-            EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, identity, objects, targets))
-        };
-        // As if every URL were this repository: the paths that exist then tell which URL is.
-        let any_url = identity.of_any_url();
-        let of_any = || -> Result<Targets> {
-            let mut any = Targets::default();
-            engines(&any_url, &mut any)?;
-            Ok(any)
-        };
-        // It takes as long as all of the rest, so it is left out if the configuration names the URLs.
-        let any = if identity.is_declared() { None } else { Some(of_any()?) };
-        targets.perhaps_missing = identity.add_urls_shown_by(any.iter().flat_map(|any| &any.targets));
-        engines(&identity, &mut targets)?;
-        // If nothing is deployed from this repository, a missing entry of `repository` may be the reason.
-        if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
-            let any = match any {
-                Some(any) => any,
-                None => of_any()?,
-            };
-            // This is only a hint for people. The top exists in every repository, so it does not count as a path.
-            targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
-        }
-        target_dir::look_on_localized_branches(tree, &identity, &mut targets)?;
-        target_dir::mark_missing_submodules(&mut targets);
+        add_defined(tree, identity()?, &scan.objects, &mut targets)?;
     }
     argo::find_unclaimed_overrides(tree, config, &mut targets)?;
     target_dir::add_declared(tree, config, &mut targets)?;
@@ -883,6 +857,37 @@ fn targets_of_scan(
     tell_apart(&mut targets.targets);
     targets.unread.sort();
     targets.unread.dedup();
+    Ok(targets)
+}
+
+/// Adds the targets that objects define.
+fn add_defined(
+    tree: &dyn Tree,
+    mut identity: Identity,
+    objects: &[scan::Document],
+    targets: &mut Targets,
+) -> Result<()> {
+    // As if every URL were this repository: the paths that exist then tell which URL is. It takes as long as all of the
+    // rest, so it is left out if the configuration names the URLs.
+    let any_url = identity.of_any_url();
+    let any = if identity.is_declared() { None } else { Some(defined_by(tree, &any_url, objects)?) };
+    targets.perhaps_missing = identity.add_urls_shown_by(any.iter().flat_map(|any| &any.targets));
+    EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, &identity, objects, targets))?;
+    // If nothing is deployed from this repository, a missing entry of `repository` may be the reason.
+    if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
+        let any = any.map_or_else(|| defined_by(tree, &any_url, objects), Ok)?;
+        // This is only a hint for people. The top exists in every repository, so it does not count as a path.
+        targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
+    }
+    target_dir::look_on_localized_branches(tree, &identity, targets)?;
+    target_dir::mark_missing_submodules(targets);
+    Ok(())
+}
+
+/// The targets that objects define for an identity of the repository.
+fn defined_by(tree: &dyn Tree, identity: &Identity, objects: &[scan::Document]) -> Result<Targets> {
+    let mut targets = Targets::default();
+    EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, identity, objects, &mut targets))?;
     Ok(targets)
 }
 
