@@ -210,46 +210,49 @@ impl<'a> FluxSources<'a> {
 
     /// The meaning of the `sourceRef` of an object: that of the nearest source with its kind, name and namespace.
     pub(super) fn bind(&self, document: &Document, reference: &Reference) -> BoundSource {
-        let object = &document.object;
-        let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
+        let Reference { kind, namespace, name, .. } = reference;
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return Bound::Templated(why).into();
         }
+        let nearest = self.nearest(document, reference);
+        let defined_by = nearest.iter().flat_map(|source| source.defined_by.iter().cloned()).collect();
+        BoundSource { bound: self.agreed(&nearest, kind, name), defined_by }
+    }
+
+    /// The sources with the kind, name and namespace of a reference that are nearest to the object that has it. A
+    /// repository with many clusters has many sources of one name, and several of these may be equally near.
+    fn nearest(&self, document: &Document, Reference { kind, namespace, name, .. }: &Reference) -> Vec<&BoundSource> {
         // A reference without a namespace is to one in the namespace of the object.
-        let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
-        // A repository with many clusters has many sources of one name: one from the same build counts most, then one
-        // in a near directory, preferably in the same file.
-        let near = |source: &FluxSource| {
-            let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
-            let distance = path::common(&source.home, &document.home).len();
-            (is_of_same, distance, source.object.file == object.file)
-        };
+        let namespace = if namespace.is_empty() { &document.object.namespace } else { namespace };
         // A namespace need not be written: a kustomization may add it.
         let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
         let candidates = self.all.iter().filter(|FluxSource { object, .. }| {
             object.kind == *kind && object.name == *name && is_in(&object.namespace)
         });
-        // Several may be equally near, and then must agree.
-        let best = candidates.clone().map(near).max();
-        let nearest: Vec<&BoundSource> =
-            candidates.filter(|source| Some(near(source)) == best).map(|source| &source.source).collect();
-        let defined_by = nearest.iter().flat_map(|source| source.defined_by.iter().cloned()).collect();
-        // A source without an object may be made by something else in the cluster.
-        let bound = match nearest.first().map(|source| &source.bound) {
-            None if kind == ARTIFACT => match &self.more {
-                Some(why) => Bound::Templated(why.clone()),
-                None => Bound::MaybeLocal(format!("its source is the {kind} `{name}`, which the cluster generates")),
-            },
-            None => Bound::MaybeLocal(format!("no {kind} `{name}` is defined in this repository")),
-            Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
-            Some(_) => {
-                let why = format!("there are several {kind} `{name}`");
-                let mut others = nearest.iter().map(|source| &source.bound);
-                let may_be_local = others.all(|bound| matches!(bound, Bound::Elsewhere(_) | Bound::MaybeLocal(_)));
-                if may_be_local { Bound::MaybeLocal(why) } else { Bound::Templated(why) }
-            }
+        // One from the same build is nearest, then one in a near directory, preferably in the same file.
+        let nearness = |source: &FluxSource| {
+            let (object, other) = (&document.object, &source.object);
+            let is_of_same_build = object.built_by.is_some() && other.built_by == object.built_by;
+            (is_of_same_build, path::common(&source.home, &document.home).len(), other.file == object.file)
         };
-        BoundSource { bound, defined_by }
+        let best = candidates.clone().map(nearness).max();
+        candidates.filter(|source| Some(nearness(source)) == best).map(|source| &source.source).collect()
+    }
+
+    /// The meaning of the nearest sources with a kind and a name: something else in the cluster may make one that no
+    /// object defines, and several must agree.
+    fn agreed(&self, nearest: &[&BoundSource], kind: &str, name: &str) -> Bound {
+        let is_foreign = |source: &&BoundSource| matches!(source.bound, Bound::Elsewhere(_) | Bound::MaybeLocal(_));
+        match (nearest, &self.more) {
+            ([], Some(why)) if kind == ARTIFACT => Bound::Templated(why.clone()),
+            ([], None) if kind == ARTIFACT => {
+                Bound::MaybeLocal(format!("its source is the {kind} `{name}`, which the cluster generates"))
+            }
+            ([], _) => Bound::MaybeLocal(format!("no {kind} `{name}` is defined in this repository")),
+            ([first, others @ ..], _) if others.iter().all(|other| other.bound == first.bound) => first.bound.clone(),
+            _ if nearest.iter().all(is_foreign) => Bound::MaybeLocal(format!("there are several {kind} `{name}`")),
+            _ => Bound::Templated(format!("there are several {kind} `{name}`")),
+        }
     }
 }
 
