@@ -1,7 +1,7 @@
 //! The artifacts that an `ArtifactGenerator` makes from its sources, if they have the paths of this repository
 //! (source-watcher, `internal/builder/builder.go`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::super::scan::Document;
@@ -13,6 +13,9 @@ use crate::tree::{Entry, path};
 
 /// The reason for a step whose copies are unknown.
 const UNKNOWN_COPIES: &str = "copies more than files and directories";
+
+/// The reason for steps after which a path in the artifact is no path of this repository.
+const REARRANGES: &str = "rearranges its files";
 
 /// The artifacts of a generator.
 #[derive(Default)]
@@ -149,7 +152,7 @@ fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bo
     // A localized branch, or another revision, may contain more files than the tree.
     let is_known = revision.is_this && !revision.is_localized();
     // A path of the artifact is looked for in this repository, so every step must lead to the same top.
-    let (mut above, mut copied): (Option<String>, Vec<String>) = (None, Vec::new());
+    let (mut tops, mut copied) = (BTreeSet::new(), Vec::new());
     for (_, step) in copies {
         let from = path::join(top, &step.from);
         if let Some(included) = artifact.covers(&from) {
@@ -160,20 +163,15 @@ fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bo
         if is_known && (entry.is_none() || is_file && step.is_contents) {
             return Err(format!("finds nothing to copy at `{}`", path::shown(&from)));
         }
-        // A directory keeps its name, and so does a file that is copied into a directory.
-        let keeps_name = !step.is_contents && (!is_file || step.is_into);
-        let to = path::join(&step.to, if keeps_name { path::name(&step.from) } else { "" });
-        // The end of the path in the repository must be the path in the artifact; the rest is the top of the artifact.
-        let names: Vec<&str> = path::components(&from).collect();
-        let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
-        let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
-            return Err("rearranges its files".to_owned());
-        };
-        above = Some(rest);
+        tops.insert(step.top(&from, is_file).ok_or(REARRANGES)?);
         copied.push(from);
     }
+    if tops.len() > 1 {
+        return Err(REARRANGES.to_owned());
+    }
     let artifact = Artifact { ignores: artifact.ignores.for_copies(copied), ..artifact.as_ref().clone() };
-    Ok(Bound::Local { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Rc::new(artifact) })
+    let base = tops.pop_first().unwrap_or_default();
+    Ok(Bound::Local { base, revision: revision.clone(), artifact: Rc::new(artifact) })
 }
 
 /// A step of `copy`: the path that it copies out of a source, and the destination in the artifact.
@@ -208,6 +206,18 @@ impl CopyStep {
             is_into: to.is_empty() || to.ends_with('/'),
             to: path::resolve("", to)?,
         })
+    }
+}
+
+impl CopyStep {
+    /// The directory that is the top of the artifact, if the step copies the file or directory `from` of the
+    /// repository: the end of that path must be the path in the artifact. `None` if it is not.
+    fn top(&self, from: &str, is_file: bool) -> Option<String> {
+        // A directory keeps its name, and so does a file that is copied into a directory.
+        let keeps_name = !self.is_contents && (!is_file || self.is_into);
+        let to = path::join(&self.to, if keeps_name { path::name(&self.from) } else { "" });
+        let names: Vec<&str> = path::components(from).collect();
+        names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"))
     }
 }
 
