@@ -67,16 +67,21 @@ impl Substitution<'_> {
             let (before, from) = rest.split_at(start);
             // `$${` is a literal `${`, but `$$${` is a literal `$$` with an expression.
             let is_escaped = (before.len() - before.trim_end_matches('$').len()) % 2 == 1;
-            filled.push_str(if is_escaped { &before[..start - 1] } else { before });
-            let end = if is_escaped { Some("${".len()) } else { expression_end(from) };
-            let Some(end) = end else {
+            if is_escaped {
+                filled.push_str(&before[..start - 1]);
+                filled.push_str("${");
+                rest = &from["${".len()..];
+                continue;
+            }
+            filled.push_str(before);
+            let Some(end) = expression_end(from) else {
                 let line = from.lines().next().unwrap_or_default();
                 self.problems.invalid.insert(format!("Flux finds no `}}` for `{}`", cut(line)));
                 return filled + from;
             };
-            let value = if is_escaped { None } else { self.evaluate(&from[..end]) };
-            filled.push_str(value.as_deref().unwrap_or(&from[..end]));
-            rest = &from[end..];
+            let (expression, after) = from.split_at(end);
+            filled.push_str(self.evaluate(expression).as_deref().unwrap_or(expression));
+            rest = after;
         }
         filled + rest
     }
@@ -97,19 +102,23 @@ impl Substitution<'_> {
         if !self.variables.is_certain(name) {
             return None;
         }
+        let value = self.variables.value(name).map(str::to_owned);
         // Without a default, a variable that is not set is empty for older versions of Flux, and an error for newer
         // ones.
-        match (self.variables.value(name), operator) {
-            (Some(value), Operator::None) => return Some(value.to_owned()),
-            (Some(value), Operator::Default(_)) if !value.is_empty() => return Some(value.to_owned()),
-            (_, Operator::Default(_)) if default.is_some() => return default,
-            (None, Operator::None) if self.variables.unset_is_empty() => return Some(String::new()),
-            (None, Operator::None | Operator::Other) if !self.variables.unset_is_empty() => {
-                self.problems.unset.insert(format!("${{{name}}}"))
-            }
-            _ => self.problems.unevaluated.insert(cut(text)),
+        let has_default = matches!(operator, Operator::Default(_));
+        if value.is_none() && !has_default && !self.variables.unset_is_empty() {
+            self.problems.unset.insert(format!("${{{name}}}"));
+            return None;
+        }
+        let evaluated = match operator {
+            Operator::None => Some(value.unwrap_or_default()),
+            Operator::Default(_) => value.filter(|value| !value.is_empty()).or(default),
+            Operator::Other => None,
         };
-        None
+        if evaluated.is_none() {
+            self.problems.unevaluated.insert(cut(text));
+        }
+        evaluated
     }
 
     /// The text of a default; `None` if it is not evaluated here, because it is too deep, or has quotes or escapes.
@@ -142,19 +151,29 @@ impl<'a> Expression<'a> {
     /// Splits an expression into the name of the variable and the operator; `None` if Flux cannot parse it.
     fn parse(text: &'a str) -> Option<Expression<'a>> {
         let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+        // `${#NAME}` is the length of the value.
         let (is_length, named) = inner.strip_prefix('#').map_or((false, inner), |named| (true, named));
         let end = named.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(named.len());
         let (name, operator) = named.split_at(end);
-        let operator = match DEFAULTS.iter().find_map(|default| operator.strip_prefix(default)) {
-            _ if name.is_empty() => return None,
-            _ if is_length && operator.is_empty() => Operator::Other,
-            _ if is_length => return None,
-            Some(default) => Operator::Default(default),
-            None if operator.is_empty() => Operator::None,
-            None if operator.starts_with([':', '^', ',', '/', '#', '%']) => Operator::Other,
-            None => return None,
-        };
-        Some(Expression { name, operator })
+        if name.is_empty() {
+            return None;
+        }
+        let operator =
+            if is_length { operator.is_empty().then_some(Operator::Other) } else { Operator::parse(operator) };
+        Some(Expression { name, operator: operator? })
+    }
+}
+
+impl<'a> Operator<'a> {
+    /// Reads what follows the name of a variable; `None` if Flux cannot parse it.
+    fn parse(text: &'a str) -> Option<Operator<'a>> {
+        if text.is_empty() {
+            return Some(Operator::None);
+        }
+        if let Some(default) = DEFAULTS.iter().find_map(|default| text.strip_prefix(default)) {
+            return Some(Operator::Default(default));
+        }
+        text.starts_with([':', '^', ',', '/', '#', '%']).then_some(Operator::Other)
     }
 }
 
