@@ -70,35 +70,37 @@ pub(super) fn manifest_matcher(directory: &str, options: &PlainDirectory) -> imp
 fn add_objects(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<FileDocument<'_>> = if is_json { vec![text.into()] } else { documents(text).collect() };
     let objects: Vec<_> = parts.iter().map(read_part).collect();
-    let is_object = |read: &Result<Option<Json>, _>| match read {
-        Ok(json) => json.as_ref().is_none_or(|json| json["kind"].is_string()),
-        Err(_) => false,
-    };
-    let looks_like_manifests = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
     // If something in it is not an object, Argo CD skips the text, unless it looks like manifests or is JSON: then it
     // fails.
-    if !looks_like_manifests && !objects.iter().all(is_object) {
+    let looks_like_manifests = ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
+    if !is_json && !looks_like_manifests && !objects.iter().all(is_object) {
         return;
     }
     for (part, read) in parts.iter().zip(objects) {
-        match read.as_ref().ok().and_then(|json| list_items(json.as_ref()?)) {
-            // The engines deploy the items of a List, not the List.
-            Some(items) => items.iter().filter_map(|item| serde_yaml::to_string(item).ok()).for_each(|item| {
-                all.push_str("---\n");
-                all.push_str(&item);
-            }),
+        match read.map(|json| json.map(|json| list_items(&json))) {
             // A document with only comments is not an object, and not an error for an engine either.
-            None if matches!(read, Ok(None)) => {}
-            None => {
-                all.push_str("---\n");
-                all.push_str(
-                    part.text.strip_prefix("---").map_or(part.text, |text| text.trim_start_matches(['\r', '\n'])),
-                );
-                if !all.ends_with('\n') {
-                    all.push('\n');
-                }
+            Ok(None) => {}
+            // The engines deploy the items of a List, not the List.
+            Ok(Some(Some(items))) => {
+                let items = items.iter().filter_map(|item| serde_yaml::to_string(item).ok());
+                items.for_each(|item| add_document(&item, all));
             }
+            Ok(Some(None)) | Err(_) => add_document(part.text, all),
         }
+    }
+}
+
+/// Whether a document is an object, or has only comments.
+fn is_object(read: &serde_yaml::Result<Option<Json>>) -> bool {
+    read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
+}
+
+/// Adds a document to an output.
+fn add_document(text: &str, all: &mut String) {
+    all.push_str("---\n");
+    all.push_str(text.strip_prefix("---").map_or(text, |text| text.trim_start_matches(['\r', '\n'])));
+    if !all.ends_with('\n') {
+        all.push('\n');
     }
 }
 
