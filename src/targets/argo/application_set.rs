@@ -29,16 +29,8 @@ pub(super) fn expand(
     let mut reader = GeneratorEvaluator { argo, set, is_go, targets };
     let mut count = 0;
     for generator in generators.iter().flat_map(Generator::of_entry) {
-        // A generator may replace parts of the template for its own applications.
         let given = reader.generate(generator)?;
-        let own = generator.template();
-        let template = own.map_or_else(|| template.clone(), |own| merge(template, &without_empty(own), own.start, &[]));
-        // Argo CD adds a finalizer unless the template has one.
-        let finalizer = finalizer(&template).filter(|_| !spec.sync_policy.preserve_resources_on_deletion);
-        let template = match finalizer {
-            Some(more) => merge(&template, &more, template.start, &[]),
-            None => template,
-        };
+        let template = template_for(&spec, template, generator);
         // A short list of parameters can multiply a large template.
         let size = template.json().to_string().len();
         for parameters in given.sets {
@@ -55,25 +47,40 @@ pub(super) fn expand(
             let document = application(set, &template, &parameters, is_go);
             let mut made = Application { document, why_unknown: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
-                let FilledText { text, is_all } = fill(&patch.value, &parameters, is_go);
-                let patched = if is_all {
-                    apply_patch(&made.document, patch, &text)
-                } else {
-                    Ok(with_patch(&made.document, text))
-                };
-                match patched {
-                    Ok(value) => made.document.value = value,
-                    Err(wrong) => reader.targets.unread.push(wrong),
-                }
-                // A patch that only the cluster can fill in may change everything.
-                if !is_all {
-                    (made.why_unknown, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
-                }
+                let patched = made.patch(patch, fill(&patch.value, &parameters, is_go));
+                reader.targets.unread.extend(patched.err());
             }
             applications.push(made);
         }
     }
     Ok(())
+}
+
+/// The template of a set for the applications of one generator, which may replace parts of it.
+fn template_for(spec: &Set, template: &Value, generator: Generator<'_>) -> Value {
+    let own = generator.template();
+    let template = own.map_or_else(|| template.clone(), |own| merge(template, &without_empty(own), own.start, &[]));
+    // Argo CD adds a finalizer unless the template has one.
+    let finalizer = finalizer(&template).filter(|_| !spec.sync_policy.preserve_resources_on_deletion);
+    match finalizer {
+        Some(more) => merge(&template, &more, template.start, &[]),
+        None => template,
+    }
+}
+
+impl Application {
+    /// Changes it as a filled in `templatePatch` does.
+    fn patch(&mut self, patch: &Located<String>, filled: FilledText) -> std::result::Result<(), Unread> {
+        let FilledText { text, is_all } = filled;
+        if is_all {
+            self.document.value = apply_patch(&self.document, patch, &text)?;
+        } else {
+            self.document.value = with_patch(&self.document, text);
+            // A patch that only the cluster can fill in may change everything.
+            (self.why_unknown, self.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
+        }
+        Ok(())
+    }
 }
 
 /// The template of a generator without empty values, which Argo CD takes from the template of the set.
