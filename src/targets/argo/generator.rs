@@ -124,39 +124,21 @@ impl GeneratorEvaluator<'_> {
         if [first.kind, second.kind].contains(&MATRIX) {
             return Err(unknown("its `matrix` contains another"));
         }
-        // An unknown parameter changes how many sets a generator of these types makes.
-        let is_read = [GIT, LIST].contains(&second.kind);
-        let outers = self.generate(first)?;
-        let mut more = outers.more;
+        let ParameterSets { sets: outers, mut more } = self.generate(first)?;
         let mut sets = Vec::new();
         let size = inner_entry.json().to_string().len() / BYTES + 1;
-        for (round, outer) in outers.sets.into_iter().enumerate() {
-            let is_too_much = round == MOST || sets.len() > MOST || !self.targets.may_do(size);
-            // The second generator is read once for each result of the first, with its parameters filled in.
-            let mut is_known = true;
-            let filled = inner_entry.map_texts(&mut |text| {
-                let filled = fill(text, &outer, self.is_go);
-                is_known &= filled.is_all;
-                filled.text
-            });
-            let inner = if is_too_much {
+        for (round, outer) in outers.into_iter().enumerate() {
+            let has_limit = round == MOST || sets.len() > MOST || !self.targets.may_do(size);
+            let inner = if has_limit {
                 ParameterSets::unknown(TOO_MUCH)
-            } else if is_read && !is_known {
-                ParameterSets::unknown("its `matrix` uses more than parameter names")
             } else {
-                self.generate(matrix.only(&filled)?)?
+                self.generate_inner(matrix, inner_entry, &outer)?
             };
             // One reason is enough for the message, and the first one is nearest to the top of the object.
             let is_too_much = inner.more.as_deref() == Some(TOO_MUCH);
             more = more.or(inner.more);
-            for mut parameters in inner.sets {
-                // Argo CD refuses two values of one parameter, but with Go templates that of the first generator wins.
-                let mut set_twice =
-                    outer.iter().filter(|(key, value)| parameters.get(*key).is_some_and(|own| own != *value));
-                if let Some((key, _)) = set_twice.next().filter(|_| !self.is_go) {
-                    return Err(unknown(format!("both generators of its `matrix` set `{key}`")));
-                }
-                parameters.extend(outer.clone());
+            for parameters in inner.sets {
+                let parameters = self.combine(&outer, parameters)?;
                 if !self.targets.has_room(weight(&parameters)) {
                     return Ok(ParameterSets { sets, more: Some(TOO_MUCH.to_owned()) });
                 }
@@ -167,6 +149,33 @@ impl GeneratorEvaluator<'_> {
             }
         }
         Ok(ParameterSets { sets, more })
+    }
+
+    /// The parameters of the second generator of a matrix, which is read once for each set of the first, with its
+    /// parameters filled in.
+    fn generate_inner(&mut self, matrix: Generator<'_>, entry: &Value, outer: &Parameters) -> Result<ParameterSets> {
+        let mut is_known = true;
+        let filled = entry.map_texts(&mut |text| {
+            let filled = fill(text, outer, self.is_go);
+            is_known &= filled.is_all;
+            filled.text
+        });
+        let generator = matrix.only(&filled)?;
+        // An unknown parameter changes how many sets a generator of these types makes.
+        if !is_known && [GIT, LIST].contains(&generator.kind) {
+            return Ok(ParameterSets::unknown("its `matrix` uses more than parameter names"));
+        }
+        self.generate(generator)
+    }
+
+    /// The parameters of both generators of a matrix together. Argo CD refuses two values of one parameter, but with Go
+    /// templates that of the first generator wins.
+    fn combine(&self, outer: &Parameters, inner: Parameters) -> Result<Parameters> {
+        let mut set_twice = outer.iter().filter(|(key, value)| inner.get(*key).is_some_and(|own| own != *value));
+        match set_twice.next() {
+            Some((key, _)) if !self.is_go => Err(unknown(format!("both generators of its `matrix` set `{key}`"))),
+            _ => Ok(inner.into_iter().chain(outer.clone()).collect()),
+        }
     }
 
     /// The parameter sets of the first generator, each with those that the others have for the same values of the merge
