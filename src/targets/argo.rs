@@ -244,11 +244,6 @@ impl Argo<'_> {
                 return Ok(None);
             }
         };
-        // Without a repository it is a patch for one, or something else says the rest.
-        if source.repo_url.is_none() && !application.is_open {
-            return Ok(None);
-        }
-        let url = source.repo_url.as_deref().unwrap_or_default();
         let elsewhere = |location: TargetLocation, more_inputs| {
             let build = BuildSettings { more_inputs, ..build(self.options.as_deref(), document, written, &source) };
             document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build).map(Some)
@@ -256,13 +251,18 @@ impl Argo<'_> {
         // A chart of a repository has no path. A source with neither is complete if it has a `ref` (its `name`), by
         // which other sources find values; any other may get a path from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
-        let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
+        let lacks_path = path.is_none() && source.name.is_none();
         // The unknown part of the template may add what this source lacks.
-        if let (true, Some(why)) = (is_partial && application.is_open, &application.why_unknown) {
+        if application.is_open
+            && (lacks_path || source.repo_url.is_none())
+            && let Some(why) = &application.why_unknown
+        {
             return elsewhere(TargetLocation::Templated(why.clone()), Vec::new());
         }
+        // Without a repository it is a patch for one, or something else says the rest.
+        let Some(url) = source.repo_url.as_deref() else { return Ok(None) };
         let Some(path) = path else {
-            if is_partial {
+            if lacks_path {
                 unread.push(document.error_at(written.start.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);
