@@ -64,9 +64,7 @@ impl ReleaseFields<'_> {
         let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
         // helm renders the name as a template, which could read the environment.
         for (option, value) in [("--name-template", self.name), ("--namespace", self.namespace)] {
-            if value.starts_with('-')
-                || !value.chars().all(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c))
-            {
+            if !is_plain_name(value) {
                 return Err(format!("`{}` is not a valid name", shown(value)));
             }
             release.arguments.extend((!value.is_empty()).then(|| format!("{option}={value}")));
@@ -78,7 +76,8 @@ impl ReleaseFields<'_> {
         release.arguments.extend(self.options);
         for file in self.files {
             let file = resolve(file)?;
-            if !(self.may_be_missing && matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }))) {
+            let is_missing = || matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }));
+            if !self.may_be_missing || !is_missing() {
                 release.values.push(Values::File(file));
             }
         }
@@ -87,6 +86,12 @@ impl ReleaseFields<'_> {
         release.values.extend(inline.map(Values::Text));
         Ok(release)
     }
+}
+
+/// Whether a name has only the characters of names of objects, and is no option.
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    name.chars().all(is_plain) && !name.starts_with('-')
 }
 
 /// How the chart of a target is rendered. Fails if that is unknown.
@@ -123,21 +128,25 @@ pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, c
         texts.push(text);
     }
     for file_path in file_paths(tree, chart)? {
-        match tree::resolve(tree, &file_path)? {
-            Resolved::Leaves { link, .. } => {
-                return refuse(format!("`{link}` in the chart leads out of the repository"));
-            }
-            Resolved::Submodule { path } => {
-                return refuse(format!("the submodule `{path}` in the chart is not in this repository"));
-            }
-            Resolved::File { path, .. } if may_ask && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
-                return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
-            }
-            // helm itself fails for a broken link.
-            _ => {}
-        }
+        refuse_chart_file(tree, &file_path, may_ask)?;
     }
     Ok(texts)
+}
+
+/// Refuses a path of a chart whose content is not in the tree, and if the engine `may_ask` the cluster, a template that
+/// does.
+fn refuse_chart_file(tree: &dyn Tree, file_path: &str, may_ask: bool) -> Result<()> {
+    match tree::resolve(tree, file_path)? {
+        Resolved::Leaves { link, .. } => refuse(format!("`{link}` in the chart leads out of the repository")),
+        Resolved::Submodule { path } => {
+            refuse(format!("the submodule `{path}` in the chart is not in this repository"))
+        }
+        Resolved::File { path, .. } if may_ask && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
+            refuse(format!("`{path}` may ask the cluster (`lookup`)"))
+        }
+        // helm itself fails for a broken link.
+        _ => Ok(()),
+    }
 }
 
 /// The failure of a chart whose output is unknown.
