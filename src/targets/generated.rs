@@ -44,16 +44,9 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         is_changed: !is_root,
         arguments: arguments(target),
         variables: target.build.variables.clone(),
-        edits: target.build.edits.clone().unwrap_or_else(|| Ok(Vec::new())),
+        edits: edits(target),
         directory,
     };
-    // Argo CD adds components by a command, which also refuses a directory that is not there.
-    if target.engine.runs_edits()
-        && target.build.components().next().is_some()
-        && let Ok(edits) = &mut made.edits
-    {
-        edits.push(["add", "component"].map(str::to_owned).into_iter().chain(component_texts(target)).collect());
-    }
     // A root is edited; for a directory without one, Flux lists everything that it finds.
     let mut kustomization = if is_root {
         if let Some((name, path)) = tree::kustomization_in(tree, &made.directory)? {
@@ -67,25 +60,40 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
             Err(why) => return Ok(Some(made.unedited(target, why))),
         }
     } else {
-        let resources = dir.scanned.iter().filter_map(|resource| path::below(&resource.path, &made.directory));
-        let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
-        let mut kustomization = Map::new();
-        // kustomize refuses an empty kustomization, and Flux writes this to avoid that.
-        if resources.is_empty() {
-            kustomization.insert("namespace".to_owned(), json!("_placeholder"));
-        }
-        kustomization.insert("resources".to_owned(), Value::Array(resources));
-        kustomization
+        listing(dir, &made.directory)
     };
     // An engine writes some changes of the object into the kustomization, and makes others by commands (`edits`).
     let before = kustomization.clone();
     write_changes(&mut kustomization, target, is_root);
-    if kustomization != before || !is_root {
+    made.is_changed |= kustomization != before;
+    if made.is_changed {
         made.text = Value::Object(kustomization).to_string().into_bytes();
-        made.is_changed = true;
     }
     made.is_changed |= made.edits != Ok(Vec::new());
     Ok(Some(made))
+}
+
+/// The kustomization that Flux writes for a directory without one: it lists everything that Flux finds.
+fn listing(dir: &TargetDir, directory: &str) -> Map<String, Value> {
+    let resources = dir.scanned.iter().filter_map(|resource| path::below(&resource.path, directory));
+    let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
+    let mut kustomization = Map::new();
+    // kustomize refuses an empty kustomization, and Flux writes this to avoid that.
+    if resources.is_empty() {
+        kustomization.insert("namespace".to_owned(), json!("_placeholder"));
+    }
+    kustomization.insert("resources".to_owned(), Value::Array(resources));
+    kustomization
+}
+
+/// The arguments of `kustomize edit` that is run before a target is built, or why they are not known.
+fn edits(target: &Target) -> Result<Vec<Vec<String>>, String> {
+    let mut edits = target.build.edits.clone().transpose()?.unwrap_or_default();
+    // Argo CD adds components by a command, which also refuses a directory that is not there.
+    if target.engine.runs_edits() && target.build.components().next().is_some() {
+        edits.push(["add", "component"].map(str::to_owned).into_iter().chain(component_texts(target)).collect());
+    }
+    Ok(edits)
 }
 
 /// Writes the changes of an object into a kustomization, except those that the engine makes by commands.
