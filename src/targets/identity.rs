@@ -44,6 +44,27 @@ impl Votes {
     }
 }
 
+/// The votes for each URL: each path that targets deploy from it votes once.
+fn votes<'t>(targets: impl Iterator<Item = &'t Target>) -> BTreeMap<&'t str, Votes> {
+    let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+    for dir in targets.filter_map(Target::local_dir) {
+        let Some(url) = dir.revision.url.as_deref() else { continue };
+        // The content of an artifact is unknown, and the top exists in every repository.
+        let has_content = !url.starts_with("oci://") && !dir.path.is_empty();
+        // Localized files are on a branch of their own.
+        let may_be_here = !dir.is_missing() || !dir.revision.is_localized();
+        if has_content && may_be_here {
+            paths.insert((url, &dir.path), !dir.is_missing());
+        }
+    }
+    let mut urls: BTreeMap<&str, Votes> = BTreeMap::new();
+    for ((url, _), is_here) in paths {
+        let votes = urls.entry(url).or_default();
+        *if is_here { &mut votes.existing } else { &mut votes.missing } += 1;
+    }
+    urls
+}
+
 impl Identity {
     /// The identity of a repository with the URLs of these remotes and of the configuration. `branches` are those that
     /// may be the inspected revision.
@@ -97,40 +118,14 @@ impl Identity {
     /// `targets` are found as if every URL were this repository. Returns the targets with missing paths at URLs of
     /// which some paths exist, but not most: they are only perhaps missing.
     pub(super) fn add_urls_shown_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
-        let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
-        for dir in targets.clone().filter_map(Target::local_dir) {
-            let is_here = !dir.is_missing();
-            // The top exists in every repository, localized files are on a branch of their own, and the content of an
-            // artifact is unknown.
-            if let Some(url) = dir.revision.url.as_deref()
-                && !url.starts_with("oci://")
-                && !dir.path.is_empty()
-                && (is_here || !dir.revision.is_localized())
-            {
-                paths.insert((url, &dir.path), is_here);
-            }
-        }
-        // Each path votes for its URL.
-        let mut urls: BTreeMap<&str, Votes> = BTreeMap::new();
-        for ((url, _), is_here) in paths {
-            let votes = urls.entry(url).or_default();
-            *if is_here { &mut votes.existing } else { &mut votes.missing } += 1;
-        }
-        let undecided: BTreeSet<&str> = urls
-            .iter()
-            .filter(|(url, votes)| {
-                !votes.are_for() && votes.existing > 0 && !self.urls.iter().any(|(own, _)| own == *url)
-            })
-            .map(|(url, _)| *url)
-            .collect();
-        let missing = targets
-            .filter(|target| {
-                target.local_dir().is_some_and(|dir: &TargetDir| {
-                    dir.is_missing() && dir.revision.url.as_deref().is_some_and(|url| undecided.contains(url))
-                })
-            })
-            .cloned()
-            .collect();
+        let urls = votes(targets.clone());
+        let is_own = |url: &str| self.urls.iter().any(|(own, _)| own == url);
+        let undecided = urls.iter().filter(|(url, votes)| votes.existing > 0 && !votes.are_for() && !is_own(url));
+        let undecided: BTreeSet<&str> = undecided.map(|(url, _)| *url).collect();
+        let is_perhaps_missing = |dir: &TargetDir| {
+            dir.is_missing() && dir.revision.url.as_deref().is_some_and(|url| undecided.contains(url))
+        };
+        let missing = targets.filter(|target| target.local_dir().is_some_and(is_perhaps_missing)).cloned().collect();
         let elected = urls.into_iter().filter(|(_, votes)| votes.are_for());
         self.urls.extend(elected.map(|(url, _)| (url.to_owned(), String::new())));
         missing
