@@ -77,6 +77,37 @@ pub(super) struct ParentBuilds {
     files: BTreeSet<String>,
 }
 
+impl ParentBuilds {
+    /// Adds the failure of a build, after which the objects in the files that it reads are not known.
+    fn fail(&mut self, builder: &Builder, why: &Failure) {
+        let why = why.clone().context(&builder.by);
+        for file in &builder.files {
+            let known = self.failed.entry(file.clone()).or_insert_with(|| why.clone());
+            // A build that was stopped must be reported, also beside one that failed.
+            if why.kind == FailureKind::Stopped {
+                known.clone_from(&why);
+            }
+        }
+    }
+
+    /// Removes the written objects and templates in the files `replaced`, of which builds made objects. Where a build
+    /// failed they stay, and a template says why it is not rendered.
+    fn remove_replaced(&self, scan: &mut Scan, replaced: &BTreeSet<&str>) {
+        scan.objects.retain(|document| {
+            let file = &document.object.file;
+            document.has_options() || !replaced.contains(file.as_str()) || self.failed.contains_key(file)
+        });
+        scan.unread.retain_mut(|unread| {
+            if unread.why != Why::Template {
+                return true;
+            }
+            let Some(why) = self.failed.get(&unread.file) else { return !replaced.contains(unread.file.as_str()) };
+            unread.message = format!("a template, which is not rendered: {}", why.message);
+            true
+        });
+    }
+}
+
 impl UnresolvedTargets {
     /// These targets with objects as builds make them, and the targets that these objects define. `explored` is a walk
     /// over the whole tree; `run` builds. The `wanted` targets and the roots in the directories `named` are built too,
@@ -170,32 +201,10 @@ impl Targets {
         for index in reach(starts, |index| readers(deployments.files(*index))) {
             let target = &all[index];
             let Some(dir) = target.local_dir() else { continue };
-            let made = generated(tree, target, dir)?;
-            let directory = match (&made, &dir.content) {
-                (Some(made), _) => made.directory.clone(),
-                (None, PathContent::Chart(directory)) => directory.clone(),
-                _ => continue,
-            };
-            // A kustomization that is built as it is has the name of its file, also if several targets deploy it. Any
-            // other build has that of its target. The second name leaves out which build made the target: an object may
-            // deploy itself, and its name would grow with each round.
-            let (by, name, maker, location) = match &made {
-                Some(made) if !made.is_of_engine() => {
-                    let file = path::join(&directory, made.file_name);
-                    (tree.label(&file), tree.label(&file), tree.label(&file), (file, 1))
-                }
-                _ => {
-                    let ObjectRef { file, line, .. } = &target.object;
-                    (target.builder(), target.title(), target.name_and_file(), (file.clone(), *line))
-                }
-            };
-            let files = deployments.files(index).iter().map(|file| (*file).to_owned()).collect();
-            let reaches = beyond(&namer, target.walked(dir, graph));
-            // The same build in a later round has the same key, and is not run again.
-            let settings = format!("{made:?} {:?}", target.build.release);
-            let key = format!("{by} {directory} {}", sha256_hex(settings.as_bytes()));
-            let (entry, target) = (builders.entry(key.clone()), target.clone());
-            entry.or_insert(Builder { by, name, maker, target, made, directory, key, reaches, location, files });
+            let Some(mut builder) = Builder::of(tree, target, dir)? else { continue };
+            builder.files = deployments.files(index).iter().map(|file| (*file).to_owned()).collect();
+            builder.reaches = beyond(&namer, target.walked(dir, graph));
+            builders.entry(builder.key.clone()).or_insert(builder);
         }
         Ok(builders.into_values().collect())
     }
@@ -257,31 +266,10 @@ fn find_in_outputs<'a>(
                 replaced.extend(builder.files.iter().map(String::as_str));
                 made.push(builder.objects_in(&String::from_utf8_lossy(text), &scan));
             }
-            Err(why) => {
-                let why = why.clone().context(&builder.by);
-                for file in &builder.files {
-                    let known = builds.failed.entry(file.clone()).or_insert_with(|| why.clone());
-                    // A build that was stopped must be reported, also beside one that failed.
-                    if why.kind == FailureKind::Stopped {
-                        known.clone_from(&why);
-                    }
-                }
-            }
+            Err(why) => builds.fail(builder, why),
         }
     }
-    // An object counts as written only if no build made one of its file, or a build that reads it failed.
-    scan.objects.retain(|document| {
-        let file = &document.object.file;
-        document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
-    });
-    // A template is read once a build has rendered it. If the build failed, the template stays unread, and says why.
-    scan.unread.retain_mut(|unread| {
-        let failed = builds.failed.get(&unread.file).filter(|_| unread.why == Why::Template);
-        if let Some(why) = failed {
-            unread.message = format!("a template, which is not rendered: {}", why.message);
-        }
-        failed.is_some() || unread.why != Why::Template || !replaced.contains(unread.file.as_str())
-    });
+    builds.remove_replaced(&mut scan, &replaced);
     // Only now, because the written objects of these files are removed by their file, which the new ones have, too.
     made.into_iter().for_each(|objects| scan.extend(objects));
     let mut targets = super::targets_of_scan(tree, config, identity, scan)?;
@@ -292,6 +280,41 @@ fn find_in_outputs<'a>(
 }
 
 impl Builder {
+    /// The build of a target in this repository, before it is known what it reads; `None` if its engine builds nothing.
+    fn of(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Builder>> {
+        let made = generated(tree, target, dir)?;
+        let directory = match (&made, &dir.content) {
+            (Some(made), _) => made.directory.clone(),
+            (None, PathContent::Chart(directory)) => directory.clone(),
+            _ => return Ok(None),
+        };
+        let mut builder = Builder {
+            by: target.builder(),
+            // Without the build that made the target: an object may deploy itself, and its name would grow with each
+            // round.
+            name: target.title(),
+            maker: target.name_and_file(),
+            target: target.clone(),
+            made,
+            directory,
+            key: String::new(),
+            reaches: Vec::new(),
+            location: (target.object.file.clone(), target.object.line),
+            files: BTreeSet::new(),
+        };
+        // A kustomization that is built as it is has the name of its file, also if several targets deploy it.
+        if let Some(made) = builder.made.as_ref().filter(|made| !made.is_of_engine()) {
+            let file = path::join(&builder.directory, made.file_name);
+            let label = tree.label(&file);
+            (builder.by, builder.name, builder.maker) = (label.clone(), label.clone(), label);
+            builder.location = (file, 1);
+        }
+        // The same build in a later round has the same key, and is not run again.
+        let settings = format!("{:?} {:?}", builder.made, target.build.release);
+        builder.key = format!("{} {} {}", builder.by, builder.directory, sha256_hex(settings.as_bytes()));
+        Ok(Some(builder))
+    }
+
     /// The roots that it builds.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
         self.target.local_dir().into_iter().flat_map(|dir| self.target.roots(dir))
@@ -318,14 +341,12 @@ impl Builder {
         for unread in &mut made.unread {
             // An object that is wrong as it is written is one finding, in its own file.
             let is_same = |written: &&Unread| written.why == unread.why && written.message == unread.message;
-            let written = tree.unread.iter().find(is_same);
-            (unread.file, unread.line) =
-                written.map_or_else(|| self.location.clone(), |written| (written.file.clone(), written.line));
+            let written = tree.unread.iter().find(is_same).map(|written| (written.file.clone(), written.line));
+            (unread.file, unread.line) = written.unwrap_or_else(|| self.location.clone());
         }
         // An object of the output has the name of its source, or a new one: only a source without a namesake can have
         // been renamed.
-        let names: HashSet<(String, String)> =
-            made.objects.iter().map(|document| kind_and_name(&document.object)).collect();
+        let names: HashSet<_> = made.objects.iter().map(|document| kind_and_name(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
         for document in tree.objects.iter().filter(|document| self.files.contains(&document.object.file)) {
             let name = kind_and_name(&document.object);
@@ -339,23 +360,28 @@ impl Builder {
         for document in &mut made.objects {
             let sources = kept.get(&kind_and_name(&document.object)).or_else(|| renamed.get(&document.object.kind));
             let source = sources.and_then(|sources| source_of(document, sources));
-            let object = &mut document.object;
-            let template = templates.range(..=object.line).next_back().map(|(_, template)| template.clone());
-            (object.file, object.line) = source.map_or_else(
-                || template.unwrap_or_else(|| self.location.clone()),
-                |source: &Document| (source.object.file.clone(), source.object.line),
-            );
-            object.built_by = Some(self.name.clone());
-            object.maker = Some(self.maker.clone());
-            document.written = source.map(|source| source.value.json().to_string().into());
-            document.home.clone_from(&self.directory);
-            // Positions in an output tell nobody where to edit.
-            match source {
-                Some(source) => document.value.copy_positions(&source.value),
-                None => document.value.set_position(Position::new(object.line, 1)),
-            }
+            let template = templates.range(..=document.object.line).next_back().map(|(_, template)| template);
+            self.set_source(document, source, template);
         }
         made
+    }
+
+    /// Sets the origin of an object in the output: the object of the tree that it was made of, or else the template, or
+    /// else the builder.
+    fn set_source(&self, document: &mut Document, source: Option<&Document>, template: Option<&(String, usize)>) {
+        let object = &mut document.object;
+        object.built_by = Some(self.name.clone());
+        object.maker = Some(self.maker.clone());
+        document.home.clone_from(&self.directory);
+        if let Some(source) = source {
+            (object.file, object.line) = (source.object.file.clone(), source.object.line);
+            document.written = Some(source.value.json().to_string().into());
+            document.value.copy_positions(&source.value);
+        } else {
+            (object.file, object.line) = template.unwrap_or(&self.location).clone();
+            // Positions in an output tell nobody where to edit.
+            document.value.set_position(Position::new(object.line, 1));
+        }
     }
 
     /// The template of a chart, with its first line, from each line of its output where helm names it. Empty unless
