@@ -364,14 +364,7 @@ impl<'a> Writers<'a> {
     /// engine that changes this kustomization.
     fn writes_of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
         let is_known = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
-        let is_empty = match value {
-            Json::Null => true,
-            Json::String(text) => text.is_empty(),
-            Json::Array(items) => items.is_empty(),
-            Json::Object(fields) => fields.is_empty(),
-            Json::Bool(_) | Json::Number(_) => false,
-        };
-        if is_empty || is_known(&READING) {
+        if is_empty(value) || is_known(&READING) {
             return WritableKinds::default();
         }
         // Only patches tell the kinds that they write into; any other field may write into all objects.
@@ -392,25 +385,42 @@ impl<'a> Writers<'a> {
         if let Some(target) = patch.get("target") {
             return Some(vec![target.get("kind")?.as_str()?.to_owned()]);
         }
-        let read_file = |text: &str| {
-            let file_path = path::resolve(directory, text)?;
-            let tree = &*self.graph.sources[0].tree;
-            let Resolved::File { path, .. } = tree::resolve(tree, &file_path).ok()? else { return None };
-            String::from_utf8(tree.read(&path).ok()?).ok()
-        };
-        // `patchesStrategicMerge` lists texts and paths, `patches` lists objects with one of both, and Flux lists
-        // patches as objects.
-        // A text without `: ` is taken for a path. If there is no such file, the kinds are unknown.
-        let text = match (patch, patch.get("patch"), patch.get("path")) {
-            (Json::String(text), ..) if text.contains(": ") => text.clone(),
-            (Json::String(path), ..) | (_, None, Some(Json::String(path))) => read_file(path)?,
-            (_, Some(Json::String(text)), _) => text.clone(),
-            (_, Some(inline), _) => inline.to_string(),
-            (inline, None, None) => inline.to_string(),
-            _ => return None,
-        };
+        let text = self.text_of_patch(patch, directory)?;
         let objects = documents(&text).filter_map(|document| read_object(document).transpose());
         objects.map(|object| Some(object.ok()?.json().get("kind")?.as_str()?.to_owned())).collect()
+    }
+
+    /// The text of a patch; `None` if it cannot be read. `patchesStrategicMerge` lists texts and paths, `patches` lists
+    /// objects with one of both, and Flux lists patches as objects.
+    fn text_of_patch(&self, patch: &Json, directory: &str) -> Option<String> {
+        match (patch, patch.get("patch"), patch.get("path")) {
+            (Json::String(text), ..) if text.contains(": ") => Some(text.clone()),
+            // Without `: ` a text is taken for a path. If there is no such file, the kinds are unknown.
+            (Json::String(path), ..) | (_, None, Some(Json::String(path))) => self.read_patch(directory, path),
+            (_, Some(Json::String(text)), _) => Some(text.clone()),
+            (_, Some(inline), _) | (inline, None, None) => Some(inline.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The text of the file at a path, seen from a directory; `None` if it cannot be read.
+    fn read_patch(&self, directory: &str, path: &str) -> Option<String> {
+        let tree = &*self.graph.sources[0].tree;
+        match tree::resolve(tree, &path::resolve(directory, path)?).ok()? {
+            Resolved::File { path, .. } => String::from_utf8(tree.read(&path).ok()?).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => fields.is_empty(),
+        Json::Bool(_) | Json::Number(_) => false,
     }
 }
 
