@@ -210,7 +210,8 @@ impl Walker {
         }
     }
 
-    /// Judges a trouble about the path of a reference, and records what the policy allows. `None` if it has another kind.
+    /// Judges a trouble about the path of a reference, and records what the policy allows. `None` if it is about
+    /// something else.
     fn judge_path(&mut self, trouble: &Trouble, policy: &WalkPolicy<'_>) -> Option<PathVerdict> {
         let At::Edge(id) = trouble.at else { return None };
         match &trouble.kind {

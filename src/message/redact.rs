@@ -224,8 +224,8 @@ impl Redacted {
         self.push_tail(&text[end..], is_url);
     }
 
-    /// Adds the redacted form of a query and a fragment: both are redacted by keys and by tokens. `is_url` tells that an
-    /// authority comes before them.
+    /// Adds the redacted form of a query and a fragment: both are redacted by keys and by tokens. `is_url` tells that
+    /// an authority comes before them.
     fn push_tail(&mut self, tail: &str, is_url: bool) {
         let (query, fragment) = tail.split_once('#').unwrap_or((tail, ""));
         if let Some(query) = query.strip_prefix('?') {
