@@ -115,7 +115,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let Walked { targets, written, left_out, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
     // An object of Flux is not a kustomization, so its troubles as one are noise.
-    let flux = targets::flux_objects(&explored);
+    let flux = targets::flux_objects(&explored, &targets.roots());
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
     // These are failures of this run, such as an unreadable object, and no edit of the tree would mend them.

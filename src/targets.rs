@@ -909,9 +909,10 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named like a kustomization, but are objects of Flux to which no reference leads. They are not
-/// kustomizations with an error, so callers leave out their troubles, and do not count them as roots.
-pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
+/// The files that are named like a kustomization, but are objects of Flux that nothing builds. They are not
+/// kustomizations with an error, so callers leave out their troubles, and do not count them as roots. `deployed` are
+/// the directories of the roots that targets build.
+pub(crate) fn flux_objects(explored: &Explored, deployed: &BTreeSet<String>) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles
         .iter()
@@ -922,11 +923,12 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     if candidates.is_empty() {
         return candidates;
     }
+    // If a reference or a target leads to one, a root is expected, and `kustomize build` refuses it.
     let graph = &explored.graph;
-    let named = graph.root_ids().flat_map(|root| graph.referenced_roots(root));
-    let referenced: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
-    // If a reference leads to one, a root is expected, and `kustomize build` refuses it.
-    candidates.difference(&referenced).copied().collect()
+    let referenced = graph.root_ids().flat_map(|root| graph.referenced_roots(root)).map(|(_, root)| root);
+    let built = referenced.chain(deployed.iter().filter_map(|directory| graph.user_root(directory)));
+    let built: HashSet<FileId> = built.map(|root| graph.roots[root].file).collect();
+    candidates.difference(&built).copied().collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, under_caret};
+    use super::super::testing::{Scene, flux as flux_to, source, under_caret};
     use super::*;
 
     const RULE: Rule = Rule::InvalidKustomization;
@@ -198,6 +198,12 @@ mod tests {
         assert!(!findings.is_empty());
         assert!(findings.iter().all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml"));
         assert!(findings.iter().any(|one| one.message.starts_with("expected `apiVersion: ")), "{findings:?}");
+        for (path, expected) in [("./elsewhere", 0), ("./flux", 2)] {
+            let deployed = scene().file("clusters/source.yaml", &source("")).file("clusters/sync.yaml", &flux_to(path));
+            let found = deployed.find(RULE);
+            assert_eq!(found.len(), expected, "{path}: {found:?}");
+            assert!(found.iter().all(|finding| finding.path == "flux/kustomization.yaml"), "{found:?}");
+        }
     }
 
     #[test]

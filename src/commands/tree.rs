@@ -101,12 +101,11 @@ impl ReferenceTree {
         paths: &[String],
     ) -> Result<ReferenceTree> {
         let survey = Survey::of(tree.clone());
-        let deployed = repo.map(|repo| deployed_roots(repo, &survey, config)).transpose()?;
-        let directories =
-            config.starting_points(&*tree, paths, &tree.kustomizations()?, deployed.unwrap_or_default())?;
+        let deployed = repo.map(|repo| deployed_roots(repo, &survey, config)).transpose()?.unwrap_or_default();
+        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?, deployed.clone())?;
         let explored = survey.explore_inputs(&directories);
         let graph = &explored.graph;
-        let flux = flux_objects(&explored);
+        let flux = flux_objects(&explored, &deployed);
         // A kustomization file of Flux is an object, not a root.
         let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));

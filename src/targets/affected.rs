@@ -138,7 +138,7 @@ pub(crate) struct OtherBuilds {
 /// Finds everything that is built from a tree besides its targets, and the files that may deploy more.
 pub(crate) fn other_builds(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<OtherBuilds> {
     let starts = starts(tree, config, deployed)?;
-    let incomplete = incomplete_roots(&deployed.explored);
+    let incomplete = incomplete_roots(&deployed.explored, &deployed.targets);
     // Without a comparison every file that could not be read counts, whatever differs.
     let unread = unread(deployed, &starts, &incomplete, |_, _| true, |_| Ok(true))?;
     Ok(OtherBuilds { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
@@ -232,7 +232,7 @@ fn old_starts(changes: &Changes, config: &Config, deployed: &DeployedTree) -> Re
 }
 
 /// The roots of the tree with an error that hides references, so that they may reference more than is known.
-fn incomplete_roots(explored: &Explored) -> BTreeMap<RootId, Unread> {
+fn incomplete_roots(explored: &Explored, targets: &Targets) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
     // An empty kustomization is an error, too, but has no references.
     let hides = |kind: &TroubleKind| kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty);
@@ -242,7 +242,7 @@ fn incomplete_roots(explored: &Explored) -> BTreeMap<RootId, Unread> {
         return BTreeMap::new();
     }
     // An object of Flux in a file that is named `kustomization.yaml` is not a kustomization, so it hides nothing.
-    let flux = flux_objects(explored);
+    let flux = flux_objects(explored, &targets.roots());
     let files: BTreeMap<FileId, RootId> =
         graph.user_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
     let incomplete = troubles.filter_map(|trouble| {
@@ -292,7 +292,7 @@ fn top_directories(
     directories: &BTreeSet<String>,
 ) -> BTreeSet<String> {
     let graph = &explored.graph;
-    let flux = flux_objects(explored);
+    let flux = flux_objects(explored, &targets.roots());
     let deployed = targets.local_targets().flat_map(|(target, dir)| target.roots(dir));
     let starts = directories.iter().map(String::as_str).chain(deployed);
     let reached = graph.reach_localized(starts.filter_map(|directory| graph.user_root(directory)));

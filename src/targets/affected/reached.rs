@@ -22,7 +22,7 @@ impl<'a> DeploymentIndex<'a> {
     pub(super) fn of(DeployedTree { explored, targets }: &'a DeployedTree) -> DeploymentIndex<'a> {
         let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
         let deployments = Deployments::of(&explored.graph, &targets.targets, &objects);
-        DeploymentIndex { explored, targets, incomplete: incomplete_roots(explored), deployments }
+        DeploymentIndex { explored, targets, incomplete: incomplete_roots(explored, targets), deployments }
     }
 
     /// The numbers of the targets that deploy the object of a target.

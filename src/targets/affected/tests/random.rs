@@ -163,7 +163,8 @@ fn random_worlds_are_compared_exactly() {
         let Sides { old: old_tree, new: new_tree } = trees.clone();
         let changes = Changes::among(trees, old.keys().chain(new.keys()).cloned()).unwrap();
         let explored = explore_all(new_tree.clone()).unwrap();
-        let causes = Causes::of(&explored.graph, &changes, &super::super::incomplete_roots(&explored)).unwrap();
+        let incomplete = super::super::incomplete_roots(&explored, &crate::targets::Targets::default());
+        let causes = Causes::of(&explored.graph, &changes, &incomplete).unwrap();
         let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {
             let places = tree.kustomizations().unwrap();
             places.iter().map(|place| path::parent(place).to_owned()).collect()
