@@ -6,6 +6,7 @@ pub(crate) mod target;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -518,7 +519,6 @@ impl<'a> Run<'a> {
         if plan.affected.is_empty() {
             return Ok(None);
         }
-        let how = &self.request.how;
         if self.request.no_verify {
             return Ok(Some(BuildCheck::not_built("--no-verify")));
         }
@@ -531,15 +531,7 @@ impl<'a> Run<'a> {
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         // Only a branch has a record, so only its builds are remembered.
         let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
-        let options = build::BuildOptions {
-            program: how.programs.kustomize.map(Path::to_owned),
-            arguments: how.programs.arguments.to_vec(),
-            config: self.workspace.config.clone(),
-            offline: how.offline,
-            quiet: how.quiet,
-            memory,
-            outputs: self.outputs_name(),
-        };
+        let options = build_options(&self.workspace, self.request.how, memory);
         build::check_builds(&PlanBuilds { plan, checkout, earlier }, &options).map(Some)
     }
 
@@ -549,17 +541,6 @@ impl<'a> Run<'a> {
         let name = &on_branch.branch.name;
         let deployed = deployed.deployed_from(name, |target| target.name.as_ref() == Some(name));
         Some(BranchReport::of(on_branch, commit, tree, deployed))
-    }
-
-    /// The name under which differing outputs are kept: one for the repository, or for the current directory without
-    /// one.
-    fn outputs_name(&self) -> String {
-        let directory = match self.workspace.repo() {
-            Some(repo) => repo.git_dir.clone(),
-            None => std::env::current_dir().unwrap_or_default(),
-        };
-        // A path has slashes, so its hash is the name.
-        sha256_hex(directory.as_os_str().as_encoded_bytes())[..12].to_owned()
     }
 
     /// Writes the result, unless a difference, a finding or `--dry-run` prevents that.
@@ -654,7 +635,7 @@ fn unverified(reason: &str) -> Failure {
 }
 
 /// A finding for each request of the builds that no reference names, at the root that was built.
-fn unread_references(plan: &Plan, builds: &BuildCheck) -> Vec<Finding> {
+pub(crate) fn unread_references(plan: &Plan, builds: &BuildCheck) -> Vec<Finding> {
     let mut findings = Vec::new();
     for target in &builds.targets {
         if let build::Verdict::Unread { messages } = &target.verdict {
@@ -671,6 +652,33 @@ fn withheld(findings: &[Finding], dry_run: bool, may_change: bool) -> Option<Wri
         return Some(WriteOutcome::Warned);
     }
     dry_run.then_some(if may_change { WriteOutcome::DryRun } else { WriteOutcome::Unchanged })
+}
+
+/// Builds original and result of a plan for the working tree, as it is configured. `None` if no root is affected.
+pub(crate) fn check_builds_in_place(workspace: &Workspace, plan: &Plan, quiet: bool) -> Result<Option<BuildCheck>> {
+    if plan.affected.is_empty() {
+        return Ok(None);
+    }
+    let options = build_options(workspace, ProgramOptions { quiet, ..ProgramOptions::default() }, None);
+    build::check_builds(&PlanBuilds { plan, checkout: None, earlier: None }, &options).map(Some)
+}
+
+/// The options for the builds of a workspace. `memory` is `None` if builds are not remembered.
+fn build_options(workspace: &Workspace, how: ProgramOptions<'_>, memory: Option<Arc<Memory>>) -> build::BuildOptions {
+    let directory = match workspace.repo() {
+        Some(repo) => repo.git_dir.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    build::BuildOptions {
+        program: how.programs.kustomize.map(Path::to_owned),
+        arguments: how.programs.arguments.to_vec(),
+        config: workspace.config.clone(),
+        offline: how.offline,
+        quiet: how.quiet,
+        memory,
+        // Differing outputs are kept by repository. A path has slashes, so its hash is the name.
+        outputs: sha256_hex(directory.as_os_str().as_encoded_bytes())[..12].to_owned(),
+    }
 }
 
 /// Writes changes to the working tree, unless a finding or `--dry-run` prevents that.

@@ -16,7 +16,7 @@ use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, RefCommit, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
-use crate::localize::{plan_outcome, write};
+use crate::localize::{LocalizeOutcome, WriteOutcome, check_builds_in_place, plan_outcome, unread_references, write};
 use crate::message::failure::{Failure, FailureKind, Failures, command, pathspec, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
@@ -318,10 +318,17 @@ impl<'a> Update<'a> {
                 plan.changes = self.edits.into_iter().chain(plan.changes).collect();
                 // This adds findings about engines to the plan; the targets are only for reports of a branch.
                 deployed(&workspace, &mut plan)?;
+                let builds = check_builds_in_place(&workspace, &plan, self.quiet)?;
+                let unread: Vec<Finding> = builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect();
+                plan.findings.extend(unread);
                 workspace.config.judge(&mut plan.findings);
-                let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
+                let status = match &builds {
+                    Some(builds) if builds.differs() => WriteOutcome::Differs,
+                    _ => write(&workspace, &plan.changes, &plan.findings, dry_run)?,
+                };
                 let files = ChangedFiles::of(&plan.changes);
-                LocalizeReport { localized: plan_outcome(status, plan, files, &old_lock), locking: Locking::default() }
+                let localized = LocalizeOutcome { builds, ..plan_outcome(status, plan, files, &old_lock) };
+                LocalizeReport { localized, locking: Locking::default() }
             }
             None => {
                 workspace.config.judge(&mut rewritten);

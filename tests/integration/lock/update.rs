@@ -420,6 +420,7 @@ fn localized_files_are_brought_in_again() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           file kustomize-localize.lock (…)
           file localized-files/github.com/acme/lib/main/web/map.yaml (53)
           file over/localized-files/github.com/acme/over/v1/localized-files/github.com/acme/lib/main/web/map.yaml (53)
@@ -430,6 +431,7 @@ fn localized_files_are_brought_in_again() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
     "#]]);
     for place in ["", "over/localized-files/github.com/acme/over/v1/"] {
@@ -459,6 +461,25 @@ fn localized_files_are_brought_in_again() {
 }
 
 #[test]
+fn files_that_are_brought_in_again_are_built_and_compared() {
+    let world = world();
+    let url = "https://github.com/acme/lib//web?ref=main";
+    world.work.write("kustomization.yaml", format!("resources:\n- {url}\n"));
+    world.work.commit("one URL");
+    world.verified(&["vendor", "."]);
+    world.work.commit("localized");
+    move_branch(&world);
+    world.verified(&["update"]).success().says(expect![[r#"
+        localized the working tree: 2 files written, 0 references rewritten, 0 removed
+          moved https://github.com/acme/lib?ref=main <0> -> <1>
+            … days old
+            <1> two
+          verified: builds are identical: 53 bytes (kustomize/…, network closed)
+          to stage it: git add -f -- :/kustomize-localize.lock :/localized-files
+    "#]]);
+}
+
+#[test]
 fn only_named_localized_files_are_brought_in_again() {
     let (world, _) = localized();
     upstream(&world).git(&["tag", "-f", "v1"]);
@@ -467,6 +488,7 @@ fn only_named_localized_files_are_brought_in_again() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
         error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
@@ -477,6 +499,7 @@ fn only_named_localized_files_are_brought_in_again() {
           moved https://github.com/acme/lib?ref=v1 <0> -> <1>
             … days old
             <1> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/tagged/localized-files
     "#]]);
 }
@@ -509,6 +532,7 @@ fn what_is_vendored_moves_although_another_upstream_fails() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
         error: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
           hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
@@ -541,6 +565,7 @@ fn files_that_are_gone_upstream_are_removed() {
             … days old
             <1> renamed
             <2> two
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
     "#]]);
     let web = "localized-files/github.com/acme/lib/main/web";
@@ -567,6 +592,7 @@ fn a_remote_configuration_comes_with_its_files() {
     update(&world, &[plugin]).success().says(expect![[r#"
         localized the working tree: 2 files written, 1 reference rewritten, 0 removed
           moved https://files.example.com/plugin.yaml <0> -> <1>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files
     "#]]);
     let stored = world.work.read("localized-files/files.example.com/plugin.yaml");

@@ -331,6 +331,7 @@ fn a_kustomization_that_cannot_be_read_keeps_the_localized_files_it_may_use() {
         $ git kustomize-localize update
         localized the working tree: 1 file written, 0 references rewritten, 2 removed
           dropped https://files.example.com/v1/app.yaml <0>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
           to stage it: git add -f -- :/kustomize-localize.lock :/overlays/dev/localized-files
     "#]]);
 }
