@@ -192,7 +192,13 @@ impl<'a> Update<'a> {
         let edited: Vec<String> = changes.keys().cloned().collect();
         changes.retain(|path, _| !restored_urls.files.contains(path));
         restored_urls.files.extend(edited);
-        self.edits = changes;
+        // A selected file that has the ref already is not written.
+        let tree = self.old_survey.tree();
+        for (path, file) in changes {
+            if file.as_ref().is_none_or(|file| tree.read(&path).ok().as_deref() != Some(&*file.bytes)) {
+                self.edits.insert(path, file);
+            }
+        }
         Ok(())
     }
 
@@ -383,17 +389,20 @@ fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(
     Ok((paths, urls))
 }
 
-/// The failure of `--to` without a URL. The hint names a URL of this lock, so that it works as it is.
+/// The failure of `--to` without a URL. The hint works as it is: it names a URL of this lock, or, as only some of these
+/// are named in and below `paths`, lists those there.
 fn missing_url(workspace: &Workspace, paths: &[String], to: &str) -> Failure {
     let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
     let mut named = locked.filter(|upstream| matches!(upstream, Upstream::Git { .. } | Upstream::Chart { .. }));
-    let hint = match named.next() {
+    let hint = match named.next().filter(|_| paths.is_empty()) {
         Some(url) => {
-            let words = [url.to_string(), "--to".to_owned(), to.to_owned()].into_iter();
-            let words = words.chain(paths.iter().map(|path| pathspec(path)));
+            let words = [url.to_string(), "--to".to_owned(), to.to_owned()];
             format!("name it first, for example: {}", command("git kustomize-localize update", words))
         }
-        None => "list the references: git kustomize-localize tree".to_owned(),
+        None => {
+            let tree = command("git kustomize-localize tree", paths.iter().map(|path| pathspec(path)));
+            format!("list the references: {tree}")
+        }
     };
     Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change").hint(hint)
 }

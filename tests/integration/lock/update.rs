@@ -251,7 +251,7 @@ fn another_ref_is_written_below_a_path() {
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).says(expect![[r#"
         error: `--to` needs a URL: the repository or chart whose ref or version to change
-          hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1.2.0 :/apps
+          hint: list the references: git kustomize-localize tree :/apps
     "#]]);
     world.refused(&["update", url, "--to", "v1.2.0", "more"]).says(expect![[r#"
         error: no entry of the lock matches `more`
