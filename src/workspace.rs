@@ -213,7 +213,7 @@ impl Workspace {
     /// Opens the working tree of the current directory. `merge` returns the lock to use in the place of one with a
     /// conflict; with `None` a lock with a conflict is a failure. Also fails on a localized branch, and in a localized
     /// copy.
-    fn to_write(merge: impl Fn(&LocalRepo, &DiskTree) -> Result<Option<Merged>>) -> Result<Workspace, Failures> {
+    fn to_write(merge: impl Fn(&Rc<LocalRepo>, &DiskTree) -> Result<Option<Merged>>) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
         })?);

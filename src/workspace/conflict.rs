@@ -1,22 +1,29 @@
 //! A lock in the middle of a merge or rebase, of which git left two sides.
 
+use std::rc::Rc;
+
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Result, command, short};
+use crate::kustomization::format::CONFLICT;
+use crate::message::failure::{Failure, Result, command, short, stage};
 use crate::record::lock::{LockConflict, Merged};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::disk::DiskTree;
+use crate::tree::git::GitTree;
 use crate::tree::{LOCK_COMMAND, Tree as _};
 
 /// Merges the two sides of the lock at the top, which are read from the index. `None` if the index does not have both,
-/// or if the conflict is resolved on disk.
-pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>> {
-    // A commit can have a lock with conflict markers. Its sides are only text, so they cannot be merged.
-    let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else { return Ok(None) };
+/// or if the conflict is resolved on disk. Fails if the lock has conflict markers of which the index has no sides.
+pub(super) fn merged(repo: &Rc<LocalRepo>, tree: &DiskTree) -> Result<Option<Merged>> {
+    let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else {
+        refuse_markers(repo, tree)?;
+        return Ok(None);
+    };
     let (ours, theirs) = (side(&ours, "ours")?, side(&theirs, "theirs")?);
-    // A lock on disk that is neither side was resolved by the user. One with conflict markers cannot be parsed.
+    // One with conflict markers cannot be parsed. Where git does not merge a file it leaves ours, so that only another
+    // lock than ours shows that the user has resolved the conflict.
     let on_disk = tree.entry(LOCK_NAME)?.map(|_| tree.read(LOCK_NAME)).transpose()?;
     let on_disk = on_disk.and_then(|bytes| Lock::parse(&bytes, LOCK_NAME).ok());
-    if on_disk.is_some_and(|lock| lock != ours && lock != theirs) {
+    if on_disk.is_some_and(|lock| lock != ours) {
         return Ok(None);
     }
     // Without a readable base every difference counts as a change of both sides.
@@ -33,6 +40,21 @@ pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
     Ok(Some(merged))
 }
 
+/// Fails for a lock with conflict markers that were staged or committed: its sides are only text, so they cannot be
+/// merged.
+fn refuse_markers(repo: &Rc<LocalRepo>, tree: &DiskTree) -> Result<()> {
+    let Err(mut failure) = Lock::find(tree, LOCK_NAME) else { return Ok(()) };
+    if &*failure.message != CONFLICT {
+        return Err(failure);
+    }
+    let head = repo.commit("HEAD")?.map(|head| GitTree::of_commit(repo, &head)).transpose()?;
+    let is_committed = head.is_some_and(|head| Lock::find(&head, LOCK_NAME).is_err());
+    let commit = if is_committed { "HEAD^" } else { "HEAD" };
+    failure.hints.clear();
+    Err(failure
+        .hint(format!("take a lock without markers: git checkout {commit} -- :/{LOCK_NAME}; then: {LOCK_COMMAND}")))
+}
+
 /// The failure of a source that both sides changed, with what to do.
 pub(super) fn conflict_failure(conflict: &LockConflict) -> Failure {
     Failure::new(format!(
@@ -41,7 +63,8 @@ pub(super) fn conflict_failure(conflict: &LockConflict) -> Failure {
         short(conflict.ours.hex()),
         short(conflict.theirs.hex())
     ))
-    .hint(format!("resolve it again: {}", command("git kustomize-localize update", [conflict.upstream.to_string()])))
+    .hint(format!("to keep ours: {}", stage([LOCK_NAME])))
+    .hint(format!("to resolve it again: {}", command("git kustomize-localize update", [conflict.upstream.to_string()])))
 }
 
 /// Reads a side. `name` is the one that the options of git have, `ours` or `theirs`; for the base, whose failure is

@@ -97,10 +97,16 @@ fn a_link_in_the_place_of_the_lock_is_refused() {
 fn markers_that_were_committed_are_refused() {
     let world = parted("merge", true);
     world.work.try_git(&["merge", "topic"]).fails(1);
+    // The index has no sides any more, but HEAD has a lock.
+    world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+    world.refused(&["lock"]).says(expect![[r#"
+        error: kustomize-localize.lock:7: contains a merge conflict
+          hint: take a lock without markers: git checkout HEAD -- :/kustomize-localize.lock; then: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
     world.work.commit("with markers");
     world.work.run(&["lock"]).fails(2).says(expect![[r#"
         error: kustomize-localize.lock:7: contains a merge conflict
-          hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          hint: take a lock without markers: git checkout HEAD^ -- :/kustomize-localize.lock; then: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
     "#]]);
     world.work.git(&["checkout", "HEAD^", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["lock"]).success();
@@ -169,7 +175,13 @@ fn conflicting_entries_are_left_to_update() {
           merged both sides of the conflict
           to stage it: git add -f -- :/kustomize-localize.lock
         error: https://files.example.com/a.yaml: both sides changed it: kept ours (<0>), not theirs (<1>)
-          hint: resolve it again: git kustomize-localize update https://files.example.com/a.yaml
+          hint: to keep ours: git add -f -- :/kustomize-localize.lock
+          hint: to resolve it again: git kustomize-localize update https://files.example.com/a.yaml
+    "#]]);
+    // The side that the user takes stays.
+    world.work.git(&["checkout", "--theirs", "--", ":/kustomize-localize.lock"]);
+    world.work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
     "#]]);
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();
