@@ -13,7 +13,7 @@ use super::objects::{self, WrittenTrees};
 use super::worktree::LinkedWorktree;
 use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
-use crate::config::FILE_NAME;
+use crate::config::{Config, FILE_NAME};
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of, object_id};
 use crate::graph::Graph;
@@ -21,7 +21,10 @@ use crate::message::failure::{Failure, Failures, Result, argument, listed, short
 use crate::plan::{Changes, Plan};
 use crate::record::history::tip::{self, Content, NewDir, TipState};
 use crate::record::history::trees::changed_files;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, history, render_message, stored};
+use crate::record::{
+    Digest, LOCK_NAME, Lock, StoredFile, TargetTrailer, Trailers, Verified, history, render_message, stored,
+};
+use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -51,9 +54,20 @@ pub(crate) fn refuse_uncommitted(workspace: &Workspace, used: &Graph) -> Result<
         in_use.extend(used.user_paths().map(str::to_owned));
         in_use.extend(used.user_links()?);
     }
-    let changed = uncommitted(repo, &**tree, in_use)?;
+    let mut changed = uncommitted(repo, &**tree, in_use)?;
     if changed.is_empty() {
         return Ok(());
+    }
+    // A lock with a conflict, or a broken configuration, must not be committed: its error says what to do instead.
+    let disk = DiskTree::of_directory(top)?;
+    Config::of(&disk, "")?;
+    let locks = [Lock::find(&disk, LOCK_NAME)?, Lock::find(&**tree, LOCK_NAME)?];
+    let stored: Vec<&StoredFile> = locks.iter().flatten().flat_map(|lock| &lock.files).collect();
+    // The lock alone would not fit the files that `vendor` wrote together with it.
+    if !stored.is_empty() {
+        let explored = workspace.survey().explore_all_inputs()?;
+        let used = explored.graph.user_paths().map(str::to_owned);
+        changed = uncommitted(repo, &**tree, used.chain(stored.iter().map(|file| file.path.clone())).collect())?;
     }
     Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
         .hint(format!("commit them: {}", commit_command(repo, &changed)?))

@@ -215,3 +215,42 @@ fn a_lock_that_is_not_committed_is_named() {
     work.run_unchanged(&["check"]).success().lacks("not tracked");
     work.run_as_is(&IN_PLACE).success();
 }
+
+#[test]
+fn a_lock_in_the_middle_of_a_merge_is_not_to_be_committed() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run_as_is(&["lock"]).success();
+    work.commit("locked");
+    work.write("kustomize-localize.lock", "<<<<<<< ours\nversion: 1\n=======\n>>>>>>> theirs\n");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: kustomize-localize.lock:1: contains a merge conflict
+          hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
+    work.git(&["checkout", "--", "."]);
+    work.write(".kustomize-localize", "alow: []\n");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: .kustomize-localize:1:1: unknown field `alow`
+          hint: did you mean `allow`?
+    "#]]);
+}
+
+#[test]
+fn what_was_vendored_is_committed_with_its_lock() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run_as_is(&["lock"]).success();
+    work.commit("locked");
+    work.run_as_is(&["vendor", "--no-verify"]).success();
+    let branch = work.run_unchanged(&IN_PLACE);
+    branch.fails(2).says(expect![[r#"
+        error: files in use have uncommitted changes: `example/base/kustomization.yaml`, `example/base/localized-files/.gitattributes`, `example/base/localized-files/example.com/acme/remote/v1/kustomization.yaml`, `example/base/localized-files/example.com/acme/remote/v1/service.yaml`, `kustomize-localize.lock`
+          hint: commit them: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock && git commit
+          hint: or stash them; to use the committed files: --rev HEAD
+    "#]]);
+    let hint =
+        branch.stderr.lines().find_map(|line| line.split_once("commit them: ")?.1.strip_suffix(" && git commit"));
+    as_hinted(work, hint.unwrap());
+    assert_eq!(work.git(&["status", "--porcelain"]), "");
+    work.run_as_is(&IN_PLACE).success();
+}
