@@ -133,21 +133,25 @@ pub trait Tree {
     }
 }
 
-/// Whether a directory is a chart that kustomize inflates, by its name: pulled in some version, or in the home of
-/// charts beside a kustomization that names charts. Its files are templates, not kustomizations.
+/// Whether a directory is a chart that a kustomization inflates from the directory `charts` beside it. Its files are
+/// templates, not kustomizations. Any other directory may be the user's, although it looks like a chart.
 fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
-    let (home, is_pulled) = (path::parent(directory), path::is_pulled_chart(directory));
-    let is_named = is_pulled || path::name(home) == CHART_HOME;
-    if !is_named || tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
+    let above = path::parent(directory);
+    let home = if path::is_pulled_chart(directory) { path::parent(above) } else { above };
+    if path::name(home) != CHART_HOME || tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
         return Ok(false);
     }
-    // Without a kustomization that names charts, a directory `charts` may have any charts of the user.
-    let beside = FILE_NAMES.map(|name| path::join(path::parent(home), name));
-    Ok(is_pulled
-        || beside
-            .iter()
-            .any(|file: &String| tree.read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("helm"))))
+    let chart = path::name(directory);
+    let inflates = |name: &str| {
+        let bytes = tree.read(&path::join(path::parent(home), name)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        text.contains(chart) && CHART_FIELDS.iter().any(|field| text.contains(field))
+    };
+    Ok(FILE_NAMES.into_iter().any(inflates))
 }
+
+/// The fields by which a kustomization names charts.
+const CHART_FIELDS: [&str; 2] = ["helmCharts", "helmChartInflationGenerator"];
 
 /// The directory beside a kustomization in which its charts lie, unless it says another one.
 pub(crate) const CHART_HOME: &str = "charts";
@@ -412,6 +416,29 @@ mod tests {
         tree.link("two", "one");
         tree.link("dangling", "nowhere/x");
         tree
+    }
+
+    #[test]
+    fn only_charts_that_a_kustomization_inflates_are_no_kustomizations() {
+        let charts = [
+            "charts/web/deploy/kustomization.yaml",
+            "charts/db-1.2.0/db/kustomization.yaml",
+            "web-prod/web/kustomization.yaml",
+        ];
+        let left_out = |text: &str| -> Vec<&str> {
+            let mut tree = OverlayTree::default();
+            tree.add_file("kustomization.yaml", text.as_bytes());
+            for file in ["charts/web/Chart.yaml", "charts/db-1.2.0/db/Chart.yaml", "web-prod/web/Chart.yaml"] {
+                tree.add_file(file, b"");
+            }
+            charts.iter().for_each(|file| tree.add_file(file, b""));
+            let found = tree.kustomizations().unwrap();
+            charts.into_iter().filter(|file| !found.iter().any(|found| found == file)).collect()
+        };
+        assert_eq!(left_out("helmCharts: [{name: web}]\n"), charts[..1]);
+        assert_eq!(left_out("helmCharts: [{name: db, version: 1.2.0}]\n"), charts[1..2]);
+        assert_eq!(left_out("helmChartInflationGenerator: [{chartName: web}, {chartName: db}]\n"), charts[..2]);
+        assert_eq!(left_out("resources: [helmrelease-web.yaml, db.yaml]\n"), [""; 0]);
     }
 
     #[test]
