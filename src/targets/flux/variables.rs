@@ -62,9 +62,9 @@ impl Variables {
         self.from.iter().map(String::as_str)
     }
 
-    /// Whether, as far as the object tells, Flux fills in nothing: without a known variable it does not look for any.
+    /// Whether Flux fills in nothing: without any variable it does not look for one.
     pub(crate) fn is_empty(&self) -> bool {
-        self.own.is_empty() && !self.always
+        self.own.is_empty() && self.from.is_empty() && !self.always
     }
 
     /// The output of a build with the variables filled in as far as their values are known, object by object.
@@ -209,6 +209,8 @@ mod tests {
         let always = of("substituteStrategy: Always");
         assert_eq!((always.is_empty(), always.fill_in(b"${A}").problems.unset.len()), (false, 1));
         assert!(of("{}").is_empty());
+        let from = of("substituteFrom: [{kind: ConfigMap, name: vars}]");
+        assert!(!from.is_empty());
         let mut lax = all;
         lax.allow_unset();
         let filled = lax.fill_in(b"${APP} ${OTHER} ${OTHER^} ${OTHER:=x}");
