@@ -173,6 +173,23 @@ struct Application {
     is_open: bool,
 }
 
+/// Why a source is unknown although its place is known: an expression that this program cannot evaluate is left in a
+/// field of it, such as a prefix or a value. `None` if none is, and for an application that no template makes, where
+/// such a text means itself.
+fn unevaluated(document: &Document, written: &Value) -> Option<String> {
+    if document.object.set.is_none() && !document.is_template {
+        return None;
+    }
+    let mut left = None;
+    written.map_texts(&mut |text| {
+        if let (None, Some((_, rest))) = (&left, text.split_once("{{")) {
+            left = Some(format!("{{{{{}}}}}", rest.split("}}").next().unwrap_or_default()));
+        }
+        text.to_owned()
+    });
+    unfilled([&*left?])
+}
+
 /// Adds an application for each override file with components or patches that no application of this tree adds: one of
 /// another repository may read it.
 pub(super) fn find_unclaimed_overrides(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
@@ -274,7 +291,13 @@ impl Argo<'_> {
             None => Some(format!("it is in {}", redact::url(url))),
         };
         match external {
-            Some(why) => elsewhere(TargetLocation::External(why), self.values_inputs(document, &source, None)),
+            Some(why) => {
+                let location = match unevaluated(document, written) {
+                    Some(why) => TargetLocation::Templated(why),
+                    None => TargetLocation::External(why),
+                };
+                elsewhere(location, self.values_inputs(document, &source, None))
+            }
             None => self.target_of_path(application, written, &source, path, unread).map(Some),
         }
     }
@@ -312,6 +335,7 @@ impl Argo<'_> {
                     dir.content = content_for_type(&merged, dir.content);
                 }
                 self.inspect_content(document, &merged, base, &dir, &mut build)?;
+                build.unread = build.unread.or_else(|| unevaluated(document, written));
                 TargetLocation::Local(dir)
             }
         };

@@ -618,3 +618,28 @@ fn a_generator_takes_directories_that_go_would_match() {
     assert!(!takes("apps/web"));
     assert!(!takes("apps/web/.x"));
 }
+
+#[test]
+fn what_stays_a_template_makes_a_source_unknown() {
+    let why_unknown = |text: &str| {
+        let found = find_in(&[("set.yaml", text), ("apps/web/kustomization.yaml", "")]);
+        let [target] = &found.targets[..] else { panic!("{:?}", found.targets) };
+        target.why_unknown()
+    };
+    let list = "list: {elements: [{a: one}]}";
+    let of_set = |more: &str| {
+        why_unknown(&set(list, "apps/web").replace("path: 'apps/web'}\n", &format!("path: 'apps/web', {more}}}\n")))
+    };
+    assert_eq!(of_set("kustomize: {namePrefix: '{{.a}}-'}"), None);
+    let lower = "kustomize: {namePrefix: '{{.a | lower}}-'}";
+    for (more, left) in [
+        (lower, "{{.a | lower}}"),
+        ("helm: {values: 'a: {{.a | quote}}'}", "{{.a | quote}}"),
+        ("chart: web, targetRevision: '{{.a | trim}}'", "{{.a | trim}}"),
+    ] {
+        assert_eq!(of_set(more), Some(format!("`{left}` is substituted elsewhere")));
+    }
+    // Without a set it is a text like any other.
+    let kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\n";
+    assert_eq!(why_unknown(&format!("{kind}spec: {{source: {{repoURL: '{HERE}', path: apps/web, {lower}}}}}\n")), None);
+}
