@@ -54,7 +54,7 @@ pub(crate) fn refuse_uncommitted(workspace: &Workspace, used: &Graph) -> Result<
         in_use.extend(used.user_paths().map(str::to_owned));
         in_use.extend(used.user_links()?);
     }
-    let mut changed = uncommitted(repo, &**tree, in_use)?;
+    let mut changed = uncommitted(repo, &**tree, in_use.clone())?;
     if changed.is_empty() {
         return Ok(());
     }
@@ -65,9 +65,9 @@ pub(crate) fn refuse_uncommitted(workspace: &Workspace, used: &Graph) -> Result<
     let stored: Vec<&StoredFile> = locks.iter().flatten().flat_map(|lock| &lock.files).collect();
     // The lock alone would not fit the files that `vendor` wrote together with it.
     if !stored.is_empty() {
-        let explored = workspace.survey().explore_all_inputs()?;
-        let used = explored.graph.user_paths().map(str::to_owned);
-        changed = uncommitted(repo, &**tree, used.chain(stored.iter().map(|file| file.path.clone())).collect())?;
+        in_use.extend(stored.iter().map(|file| file.path.clone()));
+        in_use.extend(workspace.survey().explore_all_inputs()?.graph.user_paths().map(str::to_owned));
+        changed = uncommitted(repo, &**tree, in_use)?;
     }
     Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
         .hint(format!("commit them: {}", commit_command(repo, &changed)?))
