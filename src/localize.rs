@@ -303,12 +303,10 @@ impl<'a> Run<'a> {
 
     /// Localizes, unless an earlier run did.
     fn localize(self) -> Result<LocalizeOutcome, Failures> {
-        let uncommitted = self.uncommitted()?;
-        let localized = match self.unchanged()? {
-            Some(unchanged) => unchanged,
-            None => self.check_and_deliver()?,
-        };
-        Ok(LocalizeOutcome { uncommitted, ..localized })
+        match self.unchanged()? {
+            Some(unchanged) => Ok(LocalizeOutcome { uncommitted: self.uncommitted()?, ..unchanged }),
+            None => self.check_and_deliver(),
+        }
     }
 
     /// The kustomizations of the source that differ from HEAD, if HEAD is localized.
@@ -330,9 +328,10 @@ impl<'a> Run<'a> {
         if how.is_some() && findings.iter().any(Finding::fails) {
             findings = self.findings(how.as_ref(), None)?;
         }
+        let uncommitted = self.uncommitted()?;
         // Nothing is planned while `check` has errors.
         if findings.iter().any(Finding::fails) {
-            return self.refused(findings);
+            return self.refused(findings, uncommitted);
         }
         let mut plan = self.plan()?;
         let deployed = self.deployed(&mut plan)?;
@@ -340,7 +339,7 @@ impl<'a> Run<'a> {
         if let Some(how) = how.filter(|how| !how.compares_roots || !deployed.targets.is_empty()) {
             findings = self.findings(Some(&how), Some(&plan))?;
             if findings.iter().any(Finding::fails) {
-                return self.refused(findings);
+                return self.refused(findings, uncommitted);
             }
         }
         plan.findings.extend(findings);
@@ -349,12 +348,11 @@ impl<'a> Run<'a> {
         if let Some(builds) = &builds {
             self.add_build_findings(&mut plan, builds)?;
         }
-        self.workspace.config.judge(&mut plan.findings);
-        // The report has a line about builds that did not run, also without a finding.
-        plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
+        judge_built(&self.workspace, &mut plan);
         finding::sort(&mut plan.findings);
         fill_in_lines(&*self.workspace.tree, &mut plan.findings);
-        self.finish(plan, builds, &deployed)
+        let localized = self.finish(plan, builds, &deployed)?;
+        Ok(LocalizeOutcome { uncommitted, ..localized })
     }
 
     /// How `check` builds what engines deploy. It also builds the roots if a rule about builds is an error; otherwise
@@ -387,28 +385,26 @@ impl<'a> Run<'a> {
     /// Adds the findings of the builds of original and result. Fails if a branch was to be verified, and no program
     /// builds.
     fn add_build_findings(&self, plan: &mut Plan, builds: &BuildCheck) -> Result<()> {
-        if let Some(reason) = builds.not_built.as_ref().filter(|_| !self.request.no_verify) {
+        match &builds.not_built {
+            Some(_) if self.request.no_verify => Ok(()),
             // People look at files on disk before they commit them, but not at a branch.
-            if self.request.branch.is_some() {
-                return Err(unverified(reason));
+            Some(reason) if self.request.branch.is_some() => Err(unverified(reason)),
+            _ => {
+                add_build_findings(plan, builds);
+                Ok(())
             }
-            let failure = Failure::new(format!("not verified: {reason}"));
-            plan.findings.push(Finding::new(Rule::NotBuilt, "", failure));
         }
-        let unread = unread_references(plan, builds);
-        plan.findings.extend(unread);
-        Ok(())
     }
 
     /// The result of a run that was stopped by findings.
-    fn refused(&self, findings: Vec<Finding>) -> Result<LocalizeOutcome, Failures> {
+    fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<LocalizeOutcome, Failures> {
         // Another run may be writing the files, so that these findings are about half of its changes.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
         let (status, targets) = (WriteOutcome::Warned, self.source.targets().to_vec());
         let branch = self.branch(None, None, &Targets::default());
-        Ok(LocalizeOutcome { status, targets, findings, branch, ..LocalizeOutcome::default() })
+        Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
 
     /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None`
@@ -634,16 +630,26 @@ fn unverified(reason: &str) -> Failure {
         .hint("to commit without comparing builds: --no-verify")
 }
 
-/// A finding for each request of the builds that no reference names, at the root that was built.
-pub(crate) fn unread_references(plan: &Plan, builds: &BuildCheck) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// Adds to a plan why nothing was built, and each request of its builds that no reference names, at the root that was
+/// built.
+pub(crate) fn add_build_findings(plan: &mut Plan, builds: &BuildCheck) {
+    if let Some(reason) = &builds.not_built {
+        let failure = Failure::new(format!("not verified: {reason}"));
+        plan.findings.push(Finding::new(Rule::NotBuilt, "", failure));
+    }
     for target in &builds.targets {
         if let build::Verdict::Unread { messages } = &target.verdict {
             let file = plan.before.label(plan.before.roots[target.root].file);
-            findings.extend(messages.iter().map(|message| unread_reference(&file, message.clone(), &file)));
+            plan.findings.extend(messages.iter().map(|message| unread_reference(&file, message.clone(), &file)));
         }
     }
-    findings
+}
+
+/// Judges the findings of a plan. The report has a line about builds that did not run, so that only an error stays of
+/// these.
+pub(crate) fn judge_built(workspace: &Workspace, plan: &mut Plan) {
+    workspace.config.judge(&mut plan.findings);
+    plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
 }
 
 /// Why changes are not written. `None` if they are. `may_change` tells that writing them could change something.

@@ -16,7 +16,9 @@ use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, RefCommit, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
-use crate::localize::{LocalizeOutcome, WriteOutcome, check_builds_in_place, plan_outcome, unread_references, write};
+use crate::localize::{
+    LocalizeOutcome, WriteOutcome, add_build_findings, check_builds_in_place, judge_built, plan_outcome, write,
+};
 use crate::message::failure::{Failure, FailureKind, Failures, command, pathspec, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
@@ -325,9 +327,10 @@ impl<'a> Update<'a> {
                 // This adds findings about engines to the plan; the targets are only for reports of a branch.
                 deployed(&workspace, &mut plan)?;
                 let builds = check_builds_in_place(&workspace, &plan, self.quiet)?;
-                let unread: Vec<Finding> = builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect();
-                plan.findings.extend(unread);
-                workspace.config.judge(&mut plan.findings);
+                if let Some(builds) = &builds {
+                    add_build_findings(&mut plan, builds);
+                }
+                judge_built(&workspace, &mut plan);
                 let status = match &builds {
                     Some(builds) if builds.differs() => WriteOutcome::Differs,
                     _ => write(&workspace, &plan.changes, &plan.findings, dry_run)?,
