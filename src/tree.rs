@@ -133,25 +133,29 @@ pub trait Tree {
     }
 }
 
-/// Whether a directory is a chart that a kustomization inflates from the directory `charts` beside it. Its files are
-/// templates, not kustomizations. Any other directory may be the user's, although it looks like a chart.
+/// Whether a directory is a chart that a kustomization inflates from a directory beside it: `charts`, or what it calls
+/// the home of charts. Its files are templates, not kustomizations. Any other directory may be the user's, although it
+/// looks like a chart.
 fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
-    let above = path::parent(directory);
-    let home = if path::is_pulled_chart(directory) { path::parent(above) } else { above };
-    if path::name(home) != CHART_HOME || tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
+    let (above, is_pulled) = (path::parent(directory), path::is_pulled_chart(directory));
+    let home = if is_pulled { path::parent(above) } else { above };
+    let is_home = path::name(home) == CHART_HOME;
+    if !(is_home || is_pulled) || tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
         return Ok(false);
     }
     let chart = path::name(directory);
     let inflates = |name: &str| {
         let bytes = tree.read(&path::join(path::parent(home), name)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        text.contains(chart) && CHART_FIELDS.iter().any(|field| text.contains(field))
+        // The file of a generator names the chart, and only a chart with a version in its path was certainly pulled.
+        let names = text.contains(chart) && CHART_FIELDS.iter().any(|field| text.contains(field));
+        (is_home || text.contains("chartHome")) && (names || is_pulled && text.contains("generators"))
     };
     Ok(FILE_NAMES.into_iter().any(inflates))
 }
 
-/// The fields by which a kustomization names charts.
-const CHART_FIELDS: [&str; 2] = ["helmCharts", "helmChartInflationGenerator"];
+/// The words by which a kustomization names charts.
+const CHART_FIELDS: [&str; 3] = ["helmCharts", "helmChartInflationGenerator", "HelmChartInflationGenerator"];
 
 /// The directory beside a kustomization in which its charts lie, unless it says another one.
 pub(crate) const CHART_HOME: &str = "charts";
@@ -438,6 +442,8 @@ mod tests {
         assert_eq!(left_out("helmCharts: [{name: web}]\n"), charts[..1]);
         assert_eq!(left_out("helmCharts: [{name: db, version: 1.2.0}]\n"), charts[1..2]);
         assert_eq!(left_out("helmChartInflationGenerator: [{chartName: web}, {chartName: db}]\n"), charts[..2]);
+        assert_eq!(left_out("generators: [generator.yaml]\n"), charts[1..2]);
+        assert_eq!(left_out("helmGlobals: {chartHome: .}\nhelmCharts: [{name: web}]\n"), [charts[0], charts[2]]);
         assert_eq!(left_out("resources: [helmrelease-web.yaml, db.yaml]\n"), [""; 0]);
     }
 
