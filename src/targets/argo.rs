@@ -73,9 +73,12 @@ impl Engine for ArgoCd {
         let mut applications = Vec::new();
         for document in objects {
             match document.object.kind.as_str() {
-                APPLICATION => {
-                    applications.push(Application { document: document.clone(), why_unknown: None, is_open: false })
-                }
+                APPLICATION => applications.push(Application {
+                    document: document.clone(),
+                    why_unknown: None,
+                    is_open: false,
+                    has_templates: document.is_template,
+                }),
                 SET => application_set::expand(&argo, document, &mut applications, targets)?,
                 _ => {}
             }
@@ -171,13 +174,14 @@ struct Application {
     why_unknown: Option<String>,
     /// Whether that may be anything.
     is_open: bool,
+    /// Whether an expression that is left in it is evaluated elsewhere; otherwise such a text means itself.
+    has_templates: bool,
 }
 
-/// Why a source is unknown although its place is known: an expression that this program cannot evaluate is left in a
-/// field of it, such as a prefix or a value. `None` if none is, and for an application that no template makes, where
-/// such a text means itself.
-fn unevaluated(document: &Document, written: &Value) -> Option<String> {
-    if document.object.set.is_none() && !document.is_template {
+/// Why a source is unknown although its path is known: an expression that only something else evaluates is left in a
+/// field of it, such as a prefix or a value. `None` if none is.
+fn unevaluated(application: &Application, written: &Value) -> Option<String> {
+    if !application.has_templates {
         return None;
     }
     let mut left = None;
@@ -292,7 +296,7 @@ impl Argo<'_> {
         };
         match external {
             Some(why) => {
-                let location = match unevaluated(document, written) {
+                let location = match unevaluated(application, written) {
                     Some(why) => TargetLocation::Templated(why),
                     None => TargetLocation::External(why),
                 };
@@ -325,7 +329,7 @@ impl Argo<'_> {
         let source_dir = below.as_deref().map(|directory| SourceDir { top: base, directory });
         build.more_inputs = self.values_inputs(document, &merged, source_dir);
         let texts = [url, path, named.unwrap_or_default()];
-        // Only now is it known whether the content of the tree says something about the target.
+        // The inputs above count also if the directory is unknown. Otherwise the tree tells what is in it.
         let location = match self.why_unknown(application, texts, directory.as_deref())? {
             Some(why) => TargetLocation::Templated(why),
             None => {
@@ -335,7 +339,10 @@ impl Argo<'_> {
                     dir.content = content_for_type(&merged, dir.content);
                 }
                 self.inspect_content(document, &merged, base, &dir, &mut build)?;
-                build.unread = build.unread.or_else(|| unevaluated(document, written));
+                // What a template leaves in the values of a chart makes its release unknown.
+                if !matches!(dir.content, PathContent::Chart(_)) {
+                    build.unread = build.unread.or_else(|| unevaluated(application, written));
+                }
                 TargetLocation::Local(dir)
             }
         };

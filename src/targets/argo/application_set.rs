@@ -45,8 +45,11 @@ pub(super) fn expand(
                 return Ok(());
             }
             let document = application(set, &template, &parameters, is_go);
-            let mut made = Application { document, why_unknown: given.more.clone(), is_open: false };
+            // Without Go templates, Argo CD leaves an expression that no parameter fills in as it is.
+            let has_templates = is_go || given.more.is_some() || set.is_template;
+            let mut made = Application { document, why_unknown: given.more.clone(), is_open: false, has_templates };
             if let Some(patch) = &spec.template_patch {
+                // An application whose patch cannot be read is still one, and its directory is checked as it is.
                 let patched = made.patch(patch, fill(&patch.value, &parameters, is_go));
                 reader.targets.unread.extend(patched.err());
             }

@@ -634,12 +634,14 @@ fn what_stays_a_template_makes_a_source_unknown() {
     let lower = "kustomize: {namePrefix: '{{.a | lower}}-'}";
     for (more, left) in [
         (lower, "{{.a | lower}}"),
-        ("helm: {values: 'a: {{.a | quote}}'}", "{{.a | quote}}"),
+        ("kustomize: {images: ['x={{- .a }}']}", "{{- .a }}"),
         ("chart: web, targetRevision: '{{.a | trim}}'", "{{.a | trim}}"),
     ] {
         assert_eq!(of_set(more), Some(format!("`{left}` is substituted elsewhere")));
     }
-    // Without a set it is a text like any other.
+    // Without Go templates, and without a set, it is a text like any other.
+    let old = set(list, "apps/web").replace("  goTemplate: true\n", "");
+    assert_eq!(why_unknown(&old.replace("path: 'apps/web'}\n", &format!("path: 'apps/web', {lower}}}\n"))), None);
     let kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\n";
     assert_eq!(why_unknown(&format!("{kind}spec: {{source: {{repoURL: '{HERE}', path: apps/web, {lower}}}}}\n")), None);
 }
