@@ -52,7 +52,7 @@ fn written_paths(context: &Context<'_>) -> Result<WrittenPaths> {
     let directories = path::directories(written.files.iter().map(String::as_str));
     written.directories = directories
         .into_iter()
-        .filter(|directory: &&str| is_vendored(directory) || context.locks.contains_key(*directory))
+        .filter(|directory: &&str| is_vendored(directory) || copies.iter().any(|copy| path::is_in(directory, copy)))
         .map(str::to_owned)
         .collect();
     Ok(written)
@@ -210,17 +210,22 @@ spec:
 
     #[test]
     fn a_file_of_a_copy_makes_no_application_beside_that_of_its_original() {
-        let copied = |pattern: &str| {
+        let matched = |kind: &str, pattern: &str| {
             let lock = "version: 1\ntarget: apps/web\n";
             let scene = Scene::default()
-                .file("argo/x.yaml", &set(&format!("git: {{{HERE}, files: [{{path: '{pattern}'}}]}}")))
+                .file("argo/x.yaml", &set(&format!("git: {{{HERE}, {kind}: [{{path: '{pattern}'}}]}}")))
                 .file("apps/web/config.json", "{}")
+                .file("apps/web/db/x.json", "{}")
                 .file("apps/copy/config.json", "{}")
+                .file("apps/copy/db/x.json", "{}")
                 .file("apps/copy/kustomize-localize.lock", lock);
             scene.find(Rule::Engine).len()
         };
-        assert_eq!(copied("apps/*/config.json"), 1);
-        assert_eq!(copied("apps/copy/config.json"), 0);
+        assert_eq!(matched("files", "apps/*/config.json"), 1);
+        assert_eq!(matched("files", "apps/copy/config.json"), 0);
+        assert_eq!(matched("directories", "apps/*"), 1);
+        assert_eq!(matched("directories", "apps/*/*"), 1);
+        assert_eq!(matched("directories", "apps/copy/*"), 0);
     }
 
     #[test]
