@@ -7,7 +7,7 @@
 //! many are known as the base has.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Checked;
@@ -67,12 +67,12 @@ impl KnownFindings {
     }
 
     /// Whether there is one more of them.
-    fn has_one(&self) -> bool {
+    fn remains(&self) -> bool {
         self.count.get() > 0
     }
 
     /// Uses up one of them.
-    fn take_one(&self) {
+    fn use_up(&self) {
         self.count.set(self.count.get().saturating_sub(1));
     }
 
@@ -126,9 +126,10 @@ impl OldFindings {
             }
         }
         // A finding that the change still has is not gone.
-        for finding in now.iter().filter(|finding| all.same.contains_key(&identity(finding))) {
+        let commented: HashSet<Key> = old.iter().filter(|finding| has_comment(finding)).map(identity).collect();
+        for finding in now.iter().filter(|finding| commented.contains(&identity(finding))) {
             if let Some(gone) = all.gone_with_comment.get(&unversioned(finding)) {
-                gone.take_one();
+                gone.use_up();
             }
         }
         all
@@ -138,10 +139,10 @@ impl OldFindings {
     /// as often as the base has it.
     fn known(&self, finding: &Finding) -> Option<&KnownFindings> {
         let unversioned = unversioned(finding);
-        let is_enough = |old: &&KnownFindings| finding.is_named() || old.has_one();
+        let is_enough = |old: &&KnownFindings| finding.is_named() || old.remains();
         let same = self.same.get(&identity(finding)).filter(is_enough);
         let other_version = self.other_versions.get(&unversioned).filter(is_enough);
-        let gone = self.gone_with_comment.get(&unversioned).filter(|old| old.has_one());
+        let gone = self.gone_with_comment.get(&unversioned).filter(|old| old.remains());
         // An error is new if the base has it as a warning.
         [same, other_version, gone].into_iter().flatten().find(|old| old.severity <= finding.severity)
     }
@@ -206,7 +207,7 @@ impl Checked {
         self.findings.retain_mut(|finding| {
             let Some(known) = old.known(finding) else { return true };
             // Each finding uses up one of the base, also if it stays.
-            known.take_one();
+            known.use_up();
             finding.unread || known.keeps(finding)
         });
         before - self.findings.len()
@@ -272,15 +273,20 @@ mod tests {
     fn what_a_comment_covers_is_known_once() {
         const COMMENT: &str = " # kustomize-localize: allow[remote-reference] ours\n";
         let comment = |version: &str| format!("{}{COMMENT}", at(version).trim_end());
-        let new = |now: &str| {
-            let mut checked = Scene::of(now).check();
-            checked.leave_out(&Scene::of(&comment("?ref=v1")).check().findings);
+        let new_since = |old: &str, now: &str| {
+            let allow = "allow: [{url: 'https://github.com/o/r//base?ref=v9', reason: why}]\n";
+            let mut checked = Scene::of(now).config(allow).check();
+            checked.leave_out(&Scene::of(old).config(allow).check().findings);
             let is_new =
                 |one: &&Finding| one.allowed.as_ref().is_none_or(|one| one.is_new) && one.rule == Rule::RemoteReference;
             checked.findings.iter().filter(is_new).count()
         };
+        let new = |now: &str| new_since(&comment("?ref=v1"), now);
         assert_eq!(new(&comment("?ref=v1")), 0);
         assert_eq!(new(&comment("?ref=v2")), 0);
+        // A version that the configuration allows beside it is not the one of the comment.
+        let with_allowed = |version: &str| format!("{}- https://github.com/o/r//base?ref=v9\n", comment(version));
+        assert_eq!(new_since(&with_allowed("?ref=v1"), &with_allowed("?ref=v2")), 0);
         let beside = |version: &str| format!("{}- https://github.com/o/r//base?ref=v2\n", comment(version));
         assert_eq!(new(&beside("?ref=v1")), 1);
         assert_eq!(new(&beside("?ref=v3")), 1);
