@@ -287,8 +287,9 @@ impl Fetcher {
         self.known.insert(job.key, known);
     }
 
-    /// The content of a key, if the network is not needed for it. A chart that is not pulled has the content `None`.
-    /// The outer `None` tells to ask the network. Fails offline, or if the text of a chart is unsafe.
+    /// The content of a key that this machine has; `None` if the network must be asked. A chart that stays remote, for
+    /// lack of an entry in the lock, has the content `Chart(None)`. Fails if what the machine has cannot be read, if
+    /// the text of a chart is unsafe, and offline instead of `None`.
     fn resolve_offline(&mut self, job: &FetchJob) -> Result<Option<RemoteContent>> {
         let content = match &job.key {
             ContentKey::Git(key) => self.stored_commit(key, job)?,
@@ -557,8 +558,8 @@ impl Remotes for Fetcher {
         self.trusted(upstream, policy, is_lifted)
     }
 
-    /// Pulls charts, each with the upstream whose files name it: without one, the user's files do, and the chart gets
-    /// the user's logins.
+    /// Pulls charts, as the trait says. If the user's files name a chart, and no upstream, its repository gets the
+    /// user's logins.
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.add_user_url(chart.repo.exposed());

@@ -77,14 +77,14 @@ impl Answers {
         let RemoteFiles::Served { served, is_closed: true } = &self.files else { return Ok(None) };
         let mut lines: Vec<String> = Vec::new();
         for (identity, directory) in &self.fetched {
-            lines.push(format!("{identity} {}\n", self.below(directory)?));
+            lines.push(format!("{identity} {}\n", self.digest_below(directory)?));
         }
         lines.sort();
         Ok(Some(format!("{}{}{files}", lines.concat(), served.digest())))
     }
 
     /// The digest of a directory; empty if it is missing, because nothing was written for it.
-    pub(super) fn below(&self, directory: &Path) -> Result<String> {
+    pub(super) fn digest_below(&self, directory: &Path) -> Result<String> {
         // The directories do not change, so each is read once.
         if let Some(digest) = locked(&self.digests).get(directory) {
             return Ok(digest.clone());

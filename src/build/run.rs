@@ -197,7 +197,7 @@ impl RootDir {
 
     /// The digest of its files.
     pub(super) fn digest(&self) -> Result<String> {
-        self.layout.as_ref().map_or_else(|| self.files.answers.below(&self.top), |layout| Ok(layout.digest()))
+        self.layout.as_ref().map_or_else(|| self.files.answers.digest_below(&self.top), |layout| Ok(layout.digest()))
     }
 }
 

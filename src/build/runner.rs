@@ -37,6 +37,7 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
     let outputs = Scratch::for_user(&options.outputs).map_err(unusable)?;
     let builder = PlanBuilder { job, options, program, arguments: &arguments, refusals, outputs };
     let mut checked = builder.check_affected()?;
+    // In a copy only the target has a path.
     if job.plan.new_dir.is_none() {
         builder.check_bases(&mut checked)?;
     }
@@ -87,8 +88,7 @@ impl PlanBuilder<'_> {
     }
 
     /// Checks the bases of roots that failed: such a build may not have come to them, so they are built by themselves.
-    /// Only a problem of a base is reported: nobody asked for the base. Nothing is built for a copy, in which only the
-    /// target has a path.
+    /// Only a problem of a base is reported: nobody asked for the base.
     fn check_bases(&self, checked: &mut BuildCheck) -> Result<()> {
         let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
         loop {
@@ -281,7 +281,8 @@ impl<'a> RootPairs<'a> {
             (Ok(original), Err(unbuilt)) => {
                 let verdict = match verdict_of(unbuilt)? {
                     Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => Verdict::Broken { reason },
-                    requests => requests,
+                    // No output: both may be anything.
+                    requests => return Ok(TargetCheck::new(root, requests)),
                 };
                 return Ok(TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) });
             }

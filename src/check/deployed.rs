@@ -35,10 +35,11 @@ pub(super) fn walk(
 ) -> Result<Walked> {
     let starts_with = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
     // Without targets the kustomizations are checked all the same.
-    let FoundTargets { unresolved, built } = found_targets(input, survey, kustomizations).unwrap_or_else(|failure| {
-        failures.push(failure);
-        FoundTargets::default()
-    });
+    let UnwalkedTargets { unresolved, built } =
+        unwalked_targets(input, survey, kustomizations).unwrap_or_else(|failure| {
+            failures.push(failure);
+            UnwalkedTargets::default()
+        });
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
     let (starts, has_targets) = (starts_with(targets.roots())?, !targets.targets.is_empty());
     let unrestricted = unrestricted_roots(survey, targets, &starts);
@@ -60,7 +61,7 @@ pub(super) fn walk(
 
 /// The targets of a tree before it is walked.
 #[derive(Default)]
-struct FoundTargets {
+struct UnwalkedTargets {
     /// As they are written.
     unresolved: UnresolvedTargets,
     /// As builds show them. `None` without builds.
@@ -68,11 +69,11 @@ struct FoundTargets {
 }
 
 /// Finds the targets of a tree. Empty if the check does not look at deployed targets.
-fn found_targets(input: &Input<'_>, survey: &Survey, kustomizations: &[String]) -> Result<FoundTargets> {
-    let Some(identity) = input.identity else { return Ok(FoundTargets::default()) };
+fn unwalked_targets(input: &Input<'_>, survey: &Survey, kustomizations: &[String]) -> Result<UnwalkedTargets> {
+    let Some(identity) = input.identity else { return Ok(UnwalkedTargets::default()) };
     let unresolved = targets::find_in(survey, input.paths, kustomizations, input.config, identity)?;
     let built = input.build.as_ref().map(|build| (build.0)(unresolved.clone())).transpose()?;
-    Ok(FoundTargets { unresolved, built })
+    Ok(UnwalkedTargets { unresolved, built })
 }
 
 /// The directories of the roots that an engine builds without the load restrictor: there a reference out of the root is

@@ -92,6 +92,8 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
     // These searches read many files, so they run only if a pattern may be stale.
     if effects.iter().any(Effect::may_be_stale) {
         find_excluded_objects(context, exclude, &mut effects);
+    }
+    if effects.iter().any(Effect::may_be_stale) {
         find_ways_in(context, exclude, &mut effects);
     }
     effects

@@ -2,8 +2,8 @@
 //! user's reference, and has the rule that it would have if the tree itself named the upstream.
 //!
 //! `check` does not read locked contents, but the lock lists the upstreams that they name. If such a reference were
-//! localized, a build would still fetch the upstreams behind it: a lock entry alone is not enough. Only the
-//! configuration can allow an upstream to stay remote.
+//! localized, a build would still fetch the upstreams behind it: the lock entry of the reference alone is not enough.
+//! Each upstream behind it must be locked, too, or the configuration must allow it: no comment can.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 

@@ -52,8 +52,8 @@ impl LockArgs {
     }
 }
 
-/// Writes the lock and other `changes`, unless a finding or `dry_run` prevents that, and returns the report. `before`
-/// is the lock to compare with: one that did not change is not written, so that its time stamp stays.
+/// Writes the lock and other `changes`, unless a finding or `dry_run` prevents that, and returns the report.
+/// [`changed_lock`] tells whether the lock is among what is written; `before` is the lock to compare with.
 pub(super) fn write_lock(
     workspace: &Workspace,
     dry_run: bool,
@@ -62,6 +62,7 @@ pub(super) fn write_lock(
     mut relocked: Relocked,
     mut changes: Changes,
 ) -> Result<LocalizeReport, Failures> {
+    // This also settles the trailers of the new lock, so it comes before the locks are compared for the report.
     if let Some(file) = changed_lock(workspace, before, &mut relocked)? {
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }

@@ -32,7 +32,7 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
 /// out, because the user would not see them.
 fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &Changes) -> Result<()> {
     if let Some(path) = changes.keys().find(|path| tree.is_left_out(path)) {
-        return Err(left_out(workspace, top, path));
+        return Err(left_out_failure(workspace, top, path));
     }
     // First the lock: with another one each other change would be wrong, too. The run keeps the bytes of the lock since
     // its start, even if it did not read the lock through `tree`.
@@ -56,7 +56,7 @@ fn has_new_content(tree: &DiskTree, changes: &Changes, path: &str) -> bool {
 }
 
 /// The failure of a change of a file that a sparse checkout leaves out.
-fn left_out(workspace: &Workspace, top: &Path, path: &str) -> Failure {
+fn left_out_failure(workspace: &Workspace, top: &Path, path: &str) -> Failure {
     let directory = shown(path::parent(path));
     // git adds a directory that is relative to the current one.
     let add = if workspace.prefix.is_empty() {

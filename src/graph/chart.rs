@@ -338,7 +338,8 @@ impl Walker {
         if policy.keeps_chart_remote(&self.graph, note, wanted) {
             return Ok(None);
         }
-        // Before the request, because a source that nobody trusts must not even be asked.
+        // Before the request, because a source that nobody trusts must not even be asked. A walk without a network
+        // reports it, too.
         let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
         let upstream = wanted.upstream();
         policy.refuse_distrusted(&upstream, pinned, &upstream.to_string())?;

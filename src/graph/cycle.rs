@@ -13,8 +13,8 @@ const MOST: usize = 100;
 /// The most references of a chain that are shown.
 const SHOWN: usize = 32;
 
-/// A trouble for each reference that closes a cycle of roots, up to [`MOST`], and for each reference that ends another
-/// chain which kustomize refuses as a cycle.
+/// A trouble for each reference that closes a cycle of roots, up to [`MOST`], and one for each root and directory above
+/// it to which it leads, although several chains may lead there. A reference is reported once.
 pub(super) fn cycle_troubles(graph: &Graph) -> Vec<Trouble> {
     let cycles = cycles(graph);
     let mut reported: HashSet<EdgeId> = cycles.iter().flatten().copied().collect();

@@ -94,7 +94,7 @@ impl Graph {
     }
 }
 
-/// Whether the walk has read the path of a reference.
+/// Whether a reference is local, and the walk has found the root or file at its path.
 fn is_local_and_resolved(edge: &Edge) -> bool {
     edge.remote.is_none() && matches!(edge.resolution, Resolution::Root { .. } | Resolution::File(_))
 }

@@ -44,7 +44,7 @@ impl Walker {
     /// Returns whether any of them was new, so that the walk has references to follow again.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
         let mut is_any_new = false;
-        // The walk empties this map when a limit is exceeded.
+        // A copy, because `read_plugin` empties the map if it exceeds a limit.
         for ((lister, root), field) in self.plugin_roots.clone() {
             for file in self.resource_files(&self.resource_roots(root)) {
                 if self.plugins.contains(&(lister, file)) {

@@ -134,7 +134,7 @@ impl fmt::Display for Upstream {
                 if !path.is_empty() {
                     write!(f, "//{path}")?;
                 }
-                // A URL may have a query of its own.
+                // A reference gives a URL without a query, but somebody may write one into a lock.
                 let mut separator = if url.contains('?') { '&' } else { '?' };
                 if let Some(reference) = reference {
                     write!(f, "{separator}ref={reference}")?;

@@ -262,9 +262,11 @@ pub struct DirectoryLock(#[allow(dead_code)] Option<File>);
 /// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| is_made(name, prefix));
+        if !entry.file_name().to_str().is_some_and(|name| is_made(name, prefix)) {
+            continue;
+        }
         let metadata = entry.metadata().ok().filter(is_own_directory);
-        if is_ours && metadata.is_some_and(|metadata| is_abandoned(&entry.path(), &metadata)) {
+        if metadata.is_some_and(|metadata| is_abandoned(&entry.path(), &metadata)) {
             failpoint::before("remove what a dead run left");
             let _ = fs::remove_dir_all(entry.path());
         }

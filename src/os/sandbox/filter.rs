@@ -89,7 +89,7 @@ pub(super) enum ConnectionPolicy {
 /// connections, `None` if the network is open. With `local` the child may talk to servers on this machine by path, as
 /// container engines do.
 pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option<Vec<sock_filter>> {
-    let mut program = Program::begin(ARCHITECTURE?);
+    let mut program = Filter::begin(ARCHITECTURE?);
     program.forbid_escapes();
     if let Some(requests) = requests {
         program.restrict_network(requests, local);
@@ -104,17 +104,17 @@ fn allow() -> sock_filter {
 }
 
 /// The instructions of a filter.
-struct Program(Vec<sock_filter>);
+struct Filter(Vec<sock_filter>);
 
-impl Program {
+impl Filter {
     /// Refuses the calls of other architectures, to which other numbers belong, and loads the number of the call.
-    fn begin(architecture: u32) -> Program {
+    fn begin(architecture: u32) -> Filter {
         let mut all =
             vec![step(LOAD, 4, 0, 0), step(EQUAL, architecture, 1, 0), fail(libc::ENOSYS), step(LOAD, 0, 0, 0)];
         if cfg!(target_arch = "x86_64") {
             all.extend([step(ABOVE, X32, 0, 1), fail(libc::ENOSYS)]);
         }
-        Program(all)
+        Filter(all)
     }
 
     /// For one call the instructions `then` decide; for any other call they are skipped. They may load an argument in

@@ -66,7 +66,8 @@ impl Comparison<'_> {
         Ok(has_mode && sha256_hex(&self.tree.read(&file.path)?) == file.sha256)
     }
 
-    /// Writes each file of the result that the tree does not have yet.
+    /// Plans to write each file of the result that the tree does not have yet, also over what would be lost: all losses
+    /// are reported together at the end.
     fn write_localized(&mut self) -> Result<()> {
         for (path, (file, entry)) in &self.localized.files {
             if self.has(entry)? {
@@ -74,7 +75,7 @@ impl Comparison<'_> {
             }
             // An edit of a user's file is expected. It can be undone from the index, which `unstaged_failure` ensures.
             if self.localized.is_fetched(path) {
-                self.protect(path)?;
+                self.note_loss(path)?;
             }
             self.changes.insert(path.clone(), Some(file.clone()));
         }
@@ -108,15 +109,15 @@ impl Comparison<'_> {
         for path in owned {
             let is_kept = listed_paths.contains(path) || self.localized.files.contains_key(path);
             if !is_kept && self.tree.entry(path)?.is_some() {
-                self.protect(path)?;
+                self.note_loss(path)?;
                 self.changes.insert(path.to_owned(), None);
             }
         }
         Ok(())
     }
 
-    /// Keeps what the tree has at a path from being lost, unless an earlier run wrote it and nobody edited it since.
-    fn protect(&mut self, path: &str) -> Result<()> {
+    /// Notes that what the tree has at a path would be lost, unless an earlier run wrote it and nobody edited it since.
+    fn note_loss(&mut self, path: &str) -> Result<()> {
         if self.tree.entry(path)?.is_none() {
             return Ok(());
         }

@@ -128,8 +128,8 @@ impl GeneratorEvaluator<'_> {
         let mut sets = Vec::new();
         let size = inner_entry.json().to_string().len() / BYTES + 1;
         for (round, outer) in outers.into_iter().enumerate() {
-            let has_limit = round == MOST || sets.len() > MOST || !self.targets.may_do(size);
-            let inner = if has_limit {
+            let is_over_limit = round == MOST || sets.len() > MOST || !self.targets.may_do(size);
+            let inner = if is_over_limit {
                 ParameterSets::unknown(TOO_MUCH)
             } else {
                 self.generate_inner(matrix, inner_entry, &outer)?

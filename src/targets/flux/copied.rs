@@ -207,9 +207,7 @@ impl CopyStep {
             to: path::resolve("", to)?,
         })
     }
-}
 
-impl CopyStep {
     /// The directory that is the top of the artifact, if the step copies the file or directory `from` of the
     /// repository: the end of that path must be the path in the artifact. `None` if it is not.
     fn top(&self, from: &str, is_file: bool) -> Option<String> {
