@@ -254,3 +254,24 @@ fn what_was_vendored_is_committed_with_its_lock() {
     assert_eq!(work.git(&["status", "--porcelain"]), "");
     work.run_as_is(&IN_PLACE).success();
 }
+
+#[test]
+fn a_link_that_changed_beside_vendored_files_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    for name in ["one", "two"] {
+        work.write(&format!("app/{name}.yaml"), config_map(name));
+    }
+    work.write("app/kustomization.yaml", "resources: [link.yaml]\n");
+    let link = work.path().join("app/link.yaml");
+    std::os::unix::fs::symlink("one.yaml", &link).unwrap();
+    work.run_as_is(&["vendor", "--no-verify"]).success();
+    work.commit("vendored");
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("two.yaml", &link).unwrap();
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: files in use have uncommitted changes: `app/link.yaml`
+          hint: commit them: git add -f -- :/app/link.yaml && git commit
+          hint: or stash them; to use the committed files: --rev HEAD
+    "#]]);
+}

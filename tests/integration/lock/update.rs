@@ -480,6 +480,20 @@ fn files_that_are_brought_in_again_are_built_and_compared() {
 }
 
 #[test]
+fn files_that_nothing_verifies_are_refused_if_the_rules_say_so() {
+    let (world, _) = localized();
+    world.work.write(".kustomize-localize", "rules: {not-built: error}\n");
+    world.work.commit("strict");
+    world.work.run_unchanged(&["update"]).fails(1).says(expect![[r#"
+        error[not-built]: not verified: neither `kustomize` nor `kubectl` was found on PATH
+         --> 
+
+        error: nothing was written: 1 error (not-built 1)
+          hint: for more: git kustomize-localize explain not-built
+    "#]]);
+}
+
+#[test]
 fn only_named_localized_files_are_brought_in_again() {
     let (world, _) = localized();
     upstream(&world).git(&["tag", "-f", "v1"]);
