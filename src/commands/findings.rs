@@ -223,8 +223,12 @@ fn line_number(finding: &Finding) -> String {
     finding.span.map_or(String::new(), |span| span.start.line.to_string())
 }
 
-/// The location of a finding, and the line of the file with marks below it, or else the field.
+/// The location of a finding, and the line of the file with marks below it, or else the field. Empty for a finding that
+/// is about no file.
 fn location_text(finding: &Finding, style: &str, color: bool) -> String {
+    if finding.path.is_empty() {
+        return String::new();
+    }
     let (number, field) = (line_number(finding), visible(&finding.field));
     let gutter = " ".repeat(number.len());
     let begin = if gutter.is_empty() { " " } else { &gutter };

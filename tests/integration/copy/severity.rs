@@ -154,12 +154,11 @@ fn what_no_build_verifies_is_judged_by_rules_alone() {
     project.work.decide("rules: {not-built: error}\n");
     let before = project.work.state();
     project.overlay(&["--no-commit"]).fails(1).says(expect![[r#"
-            error[not-built]: not verified: neither `kustomize` nor `kubectl` was found on PATH
-             --> 
+        error[not-built]: not verified: neither `kustomize` nor `kubectl` was found on PATH
 
-            error: nothing was written: 1 error (not-built 1)
-              hint: for more: git kustomize-localize explain not-built
-        "#]]);
+        error: nothing was written: 1 error (not-built 1)
+          hint: for more: git kustomize-localize explain not-built
+    "#]]);
     before.assert_same(&project.work.state());
     project.overlay(&["--no-verify"]).success();
 }

@@ -486,7 +486,6 @@ fn files_that_nothing_verifies_are_refused_if_the_rules_say_so() {
     world.work.commit("strict");
     world.work.run_unchanged(&["update"]).fails(1).says(expect![[r#"
         error[not-built]: not verified: neither `kustomize` nor `kubectl` was found on PATH
-         --> 
 
         error: nothing was written: 1 error (not-built 1)
           hint: for more: git kustomize-localize explain not-built
