@@ -368,7 +368,7 @@ impl<'a> Run<'a> {
         Some(CheckBuildOptions { run: self.request.how, compares_roots: !checks_roots })
     }
 
-    /// The targets that deploy the result. None for a copy: it is not deployed yet, and `check` judges it where it is
+    /// The targets that deploy the result. Empty for a copy: it is not deployed yet, and `check` judges it where it is
     /// committed. Findings of the plan that `check` has reported already are dropped.
     fn deployed(&self, plan: &mut Plan) -> Result<Targets> {
         if !matches!(self.source, LocalizeSource::InPlace(_)) {

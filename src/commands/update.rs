@@ -196,11 +196,8 @@ impl<'a> Update<'a> {
         restored_urls.files.extend(edited);
         // A selected file that has the ref already is not written.
         let tree = self.old_survey.tree();
-        for (path, file) in changes {
-            if file.as_ref().is_none_or(|file| tree.read(&path).ok().as_deref() != Some(&*file.bytes)) {
-                self.edits.insert(path, file);
-            }
-        }
+        changes.retain(|path, file| file.as_ref().map(|file| &*file.bytes) != tree.read(path).ok().as_deref());
+        self.edits = changes;
         Ok(())
     }
 
